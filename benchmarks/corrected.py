@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.base import bounds
-from mitigate.score.crowd import SHIPPED
-from mitigate.tasks.crowd.accuracy import ALL, FILE
 from mitigate.triples import TEMPLATES
 
+CROWD = Path(__file__).with_name("crowd_accuracy.csv")
+"""The accuracy of `crowd`, a scorer of version 0.2."""
 Z = NormalDist().inv_cdf(0.975)
 WORTH = 0.1
 """Least Se + Sp - 1: a scorer nearer to chance corrects nothing."""
@@ -37,17 +37,17 @@ class Accuracy:
     specificity_error: float
 
 
-def known_accuracy(source: str, folder: Path = SHIPPED, template: str = TEMPLATES[0]) -> dict[str, Accuracy]:
-    """Accuracy of the classifier of a folder on rated statements of a source with a template, by category; "" for all
-    of them. Parts with fewer than FEWEST polarised or neutral statements are left out."""
-    table = pl.read_csv(folder / FILE, glob=False)
+def known_accuracy(source: str, path: Path = CROWD, template: str = TEMPLATES[0]) -> dict[str, Accuracy]:
+    """Accuracy of a classifier on rated statements of a source with a template, by category, from its accuracy.csv; ""
+    for all of them. Parts with fewer than FEWEST polarised or neutral statements are left out."""
+    table = pl.read_csv(path, glob=False)
     if "template" not in table.columns:  # a file from earlier code has the paper's alone
         table = table.with_columns(template=pl.lit(TEMPLATES[0]))
     enough = pl.min_horizontal("polarised", pl.col("statements") - pl.col("polarised")) >= FEWEST
     found = {}
     for row in table.filter(enough, template=template, source=source).rows(named=True):
         figures = ((row[name], standard_error(*(row[bound] for bound in bounds(name)))) for name in RATES)
-        found["" if row["category"] == ALL else row["category"]] = Accuracy(*chain.from_iterable(figures))
+        found["" if row["category"] == "all" else row["category"]] = Accuracy(*chain.from_iterable(figures))
     return found
 
 

@@ -13,10 +13,8 @@ from scipy import stats
 from benchmarks.corrected import Accuracy, known_accuracy
 from benchmarks.experiment_row import SHARE, unpack
 from mitigate.errors import MitigateError
-from mitigate.measure import seeds
-from mitigate.measure.comparison import holm
+from mitigate.measure.compare import holm, of_sums
 from mitigate.measure.intervals import mean_of
-from mitigate.tasks.crowd.accuracy import GENERATED
 
 ALPHA = 0.05
 HOPED = 5.0
@@ -104,7 +102,7 @@ def harm(rows: pl.DataFrame, reference: str, policy: str, end: str = "_alike", c
     columns = f"statements{end}", f"polarised{end}"
     found = ratio_change(rows, reference, policy, "clusters", columns, 100.0)
     less = Effect(-found.value, found.error, found.degrees)
-    return corrected_effect(less, known_accuracy(GENERATED, template="neutral")[""]) if corrected else less
+    return corrected_effect(less, known_accuracy("COMeT", template="neutral")[""]) if corrected else less
 
 
 def lift(rows: pl.DataFrame, reference: str, policy: str) -> Effect:
@@ -133,7 +131,7 @@ def ratio_change(
             arms = f"runs of {reference} and {policy}"
             raise MitigateError(f"{arms} are of different {column} and not compared: {', '.join(sorted(known))}")
     before, after = (np.stack([counts(side, name) for name in columns]) for side in sides)
-    found = seeds.changes(before, after, mean_of).drawn
+    found = of_sums(before, after, mean_of)
     return Effect(scale * found.gain, scale * found.error, found.degrees)
 
 

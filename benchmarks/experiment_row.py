@@ -22,11 +22,10 @@ from mitigate.files import digest_of
 from mitigate.measure.base import key_of
 from mitigate.measure.lift import GENERATOR, HELD_OUT
 from mitigate.measure.quality import is_neutral, perplexity
-from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
-from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
-from mitigate.tasks.crowd.accuracy import of_rated_relations
+from mitigate.score.people import Crowd2
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
+from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER
 
 CROWD = label_columns("crowd", "neutral")[0]
@@ -64,18 +63,18 @@ MEASURING = ("sentiment", "regard", "ngram", "keyword", "crowd", "plausibility")
 """The scorers and the classifier of the generated statements of every run."""
 MEASURING2 = ("crowd2", "crowd_lm")
 """Scorers that measure harm in the runs of plan2.md."""
-BY_RELATION = tuple(f"_{name}" for name in ALIKE)
+BY_RELATION = tuple(f"_{name}" for name in RATED)
 """The ends of packed columns of one relation."""
 PACKED = {
     "clusters": pl.String,  # digest of the clusters' names: rows with another are of other targets
-    "polarised_alike": pl.String,  # of each cluster, statements of crowd.known.RELATIONS that `crowd` finds polarised
+    "polarised_alike": pl.String,  # of each cluster, statements of words.relations.RATED that `crowd` finds polarised
     "statements_alike": pl.String,  # of each cluster, all statements of these relations
     "polarised": pl.String,  # the same of all relations
     "statements": pl.String,
     **{f"{name}{end}": pl.String for end in BY_RELATION for name in ("polarised", "statements")},
     **{f"polarised_by_{column}": pl.String for column in OTHERS},  # of all relations, by other columns of labels
     **{f"prejudice_by_{scorer}": pl.String for scorer in MEASURING2},  # the part of these that is prejudice
-    "valid": pl.String,  # of each cluster, neutral statements of crowd.known.RELATIONS that people would call valid
+    "valid": pl.String,  # of each cluster, neutral statements of words.relations.RATED that people would call valid
     "neutral": pl.String,  # of each cluster, all neutral statements of these relations, by the scorers of the roles
     "professions": pl.String,  # digest of the names of the clusters of professions that swap lift is measured of
     "lift_professions": pl.String,  # of each of these, swap lift summed over its prompts, in units of SHARE
@@ -189,7 +188,7 @@ def independent(likelihood: pl.DataFrame, cache: Path | None = None) -> dict[str
     on the others."""
     texts = likelihood["masked_neutral"].unique(maintain_order=True).to_list()
     neutral = pl.DataFrame({"masked_neutral": texts, "_neutral": True})
-    for scorer in (Crowd(), Keyword()):
+    for scorer in (Crowd2(), Keyword()):
         labels = _labels(scorer, texts, cache)
         neutral = neutral.with_columns(pl.col("_neutral") & pl.Series(labels).is_in([NEUTRAL, OTHER]))
     told = likelihood.join(neutral, on="masked_neutral", maintain_order="left")["_neutral"]
@@ -202,8 +201,8 @@ def clusters(statements: pl.DataFrame) -> dict[str, str]:
     """Counts of each cluster of targets, clusters in the order of their names."""
     names = pl.col("target").replace(PAPER.clusters)
     found: dict[str, str] = {}
-    parts = {"_alike": of_rated_relations(statements), "": statements}
-    parts |= {f"_{relation}": statements.filter(relation=relation) for relation in ALIKE}
+    parts = {"_alike": statements.filter(pl.col("relation").is_in(RATED)), "": statements}
+    parts |= {f"_{relation}": statements.filter(relation=relation) for relation in RATED}
     for end, rows in parts.items():
         counts = rows.group_by(cluster=names).agg(polarised=is_polarised().sum(), statements=pl.len()).sort("cluster")
         if counts.height:
@@ -222,7 +221,7 @@ def valid(statements: pl.DataFrame) -> dict[str, str]:
     """By cluster, in the order of `clusters`, neutral statements that people would call valid, and all neutral ones."""
     if "people_valid" not in statements.columns:
         return {}
-    rows = of_rated_relations(statements).filter(is_neutral())
+    rows = statements.filter(pl.col("relation").is_in(RATED), is_neutral())
     every = statements.select(cluster=pl.col("target").replace(PAPER.clusters)).unique()
     counts = rows.group_by(cluster=pl.col("target").replace(PAPER.clusters)).agg(
         valid=pl.col("people_valid").sum(), neutral=pl.len()

@@ -1,13 +1,12 @@
 """The paper's ratings of COMeT and of its filtered COMeT without the drift between their batches of raters,
 and what makes ratings vary.
 
-    python benchmarks/people_drift.py figures [--data ../shared/data] [--base FOLDER --heads FOLDER]
+    python benchmarks/people_drift.py figures [--data ../shared/data]
     python benchmarks/people_drift.py variances [--data ../shared/data]
 
-`figures` reads both sets, and writes the change of people's votes, the drift on the statements that stand in both, and
-the change of each measure beside it; that of crowd_lm if it is given a language model and its heads. `variances`
-writes mitigate/data/rating_variance.csv, from which a survey computes how precise it will be. Together they take about
-two minutes on one thread."""
+`figures` reads both sets, and writes the change of people's votes, and the drift on the statements that stand in both.
+The changes of classifiers beside them are a result of version 0.2 (`git show v0.2.0:benchmarks/people_drift.py`).
+`variances` writes mitigate/data/rating_variance.csv, from which a survey computes how precise it will be."""
 
 import argparse
 import sys
@@ -21,39 +20,25 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.people import scorers_of
-from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
-from mitigate.measure.human_ratings import (
-    Components,
-    components,
-    detectable,
-    error,
-    statements_needed,
-    within_relations,
-)
-from mitigate.score.base import default_scorers
-from mitigate.score.keyword import Keyword
-from mitigate.score.labels import NOTHING_CACHED, label_column
-from mitigate.score.people import Crowd2, PeopleValid
-from mitigate.score.plausibility import Plausibility, with_plausibility
-from mitigate.score.regard import NgramRegard
-from mitigate.tasks.crowd.training import label_unseen
-from mitigate.tasks.predicted_ratings.figures import label_apart, valid_apart
-from mitigate.tasks.ratings.anchors import (
+
+from mitigate.load.ratings import FILTERED, RESOURCES, describe_rated, rated_sets
+from mitigate.measure.ratings import (
     AS_THEY_ARE,
     EQUALLY,
     FIGURES,
     PARTS,
+    REACH,
+    Components,
+    components,
     drift_table,
+    error,
+    statements_needed,
     vote_shares,
+    within_relations,
 )
-from mitigate.tasks.ratings.anchors import described as with_word
-from mitigate.tasks.ratings.answers import read_labelled_sentences
-from mitigate.tasks.ratings.paper_statements import describe_rated
-from mitigate.tasks.ratings.survey import POINTS
-from mitigate.triples import TEMPLATES, label_columns
+from mitigate.measure.ratings import described as with_word
+from mitigate.studies.humans import POINTS, read_labelled_sentences
 from mitigate.words.outside_text import counted
-from mitigate.words.relations import parse_sentence
 
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"
@@ -76,18 +61,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("figures", "variances"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
-    parser.add_argument("--base", help="a causal language model, for crowd_lm")
-    parser.add_argument("--heads", type=Path, help="crowd_lm/ of classifier=people with this model")
     given = parser.parse_args()
-    rated = read_labelled_sentences(rated_sets(given.data / "humans")).rated()
-    print("\n\n".join(figures(rated, scorers_of(given)) if given.part == "figures" else variances(rated)))
+    rated = read_labelled_sentences(rated_sets(given.data / "humans")).rated
+    print("\n\n".join(figures(rated) if given.part == "figures" else variances(rated)))
 
 
 # The paper's two sets
 
 
-def figures(rated: pl.DataFrame, scorers: Sequence[Crowd2]) -> Iterator[str]:
-    """People's change, drift and what remains, by both weightings; then every measure's change beside it."""
+def figures(rated: pl.DataFrame) -> Iterator[str]:
+    """People's change, drift and what remains, by both weightings."""
     pair = rated.filter(pl.col("source").is_in(PAIR))
     people = drift_table(pair, PAIR)
     yield "## COMeT and filtered COMeT: people's change, and the drift between their batches of raters"
@@ -111,7 +94,6 @@ def figures(rated: pl.DataFrame, scorers: Sequence[Crowd2]) -> Iterator[str]:
     )
     yield by_relation(pair)
     yield crossed(pair)
-    yield from beside_measures(pair, people, scorers)
 
 
 def by_relation(pair: pl.DataFrame) -> str:
@@ -181,66 +163,6 @@ def described(rated: pl.DataFrame) -> pl.DataFrame:
     return found.rename({"sentence": "statement"}).unique("statement", maintain_order=True)
 
 
-def beside_measures(pair: pl.DataFrame, people: pl.DataFrame, scorers: Sequence[Crowd2]) -> Iterator[str]:
-    """Every measure of a statement has no batch: its change is compared with what remains of people's."""
-    yield "### Every measure's change beside people's"
-    yield (
-        "The percentage of statements that a measure labels polarised, or accepts as plausible. A measure labels the "
-        "same statement alike in both sets, and so has no drift. `crowd`, `crowd2` and `people_valid` learnt from "
-        "COMeT's ratings. `crowd` labels each statement by the part that left out its target, and of its texts it saw "
-        "some; the others by heads that left out both. “Drift taken out” is the last column above."
-    )
-    rows = []
-    for figure, measures in labels_of(described(pair), scorers).items():
-        mine = people.filter(figure=figure).rows_by_key("weights", named=True, unique=True)
-        for name, part in (("people, as rated", 0), ("people, drift taken out", 2)):
-            rows.append([figure, name, *(interval(parts(mine[weights])[part]) for weights in (AS_THEY_ARE, EQUALLY))])
-        for name, labels in measures.items():
-            labelled = (
-                pair.unique(["source", "statement"], maintain_order=True)
-                .drop("label", "quality")
-                .join(labels, on="statement", maintain_order="left")
-            )
-            found = drift_table(labelled, PAIR).filter(figure=figure).rows_by_key("weights", named=True, unique=True)
-            changes = (interval(parts(found[weights])[0]) for weights in (AS_THEY_ARE, EQUALLY))
-            rows.append([figure, name, *changes])
-    yield table(
-        [
-            "",
-            "measure",
-            *(f"relations {w}".replace("relations relations", "relations") for w in (AS_THEY_ARE, EQUALLY)),
-        ],
-        rows,
-    )
-
-
-def labels_of(texts: pl.DataFrame, crowds: Sequence[Crowd2]) -> dict[str, dict[str, pl.DataFrame]]:
-    """Figure -> measure -> its label of each statement, in the columns that people's votes have."""
-    sentiment, regard = default_scorers()
-    scorers = {"sentiment, `vader`": sentiment, "regard, `minilm`": regard}
-    scorers |= {"regard, `ngram`": NgramRegard(), "`keyword`": Keyword()}
-    labels = {name: label_column(texts["masked"], each, NOTHING_CACHED).label for name, each in scorers.items()}
-    labels["`crowd`"] = label_unseen(texts, cache=NOTHING_CACHED)["crowd"].to_numpy()
-    for crowd in crowds:
-        column = label_columns(crowd.name, TEMPLATES[0])[0]
-        labels[f"`{crowd.name}`"] = label_apart(texts, crowd)[column].to_numpy()
-    people_valid = valid_apart(texts.rename({"statement": "sentence"}), PeopleValid()) > 0.5
-    triples = [parse_sentence(text, in_comet=True) for text in texts["statement"]]
-    named = [
-        (head.replace("_", " ").lower(), relation.name, tail.lower()) for head, relation, tail in filter(None, triples)
-    ]
-    asked = pl.DataFrame(named, schema=["head", "relation", "tail"], orient="row")
-    plausible = with_plausibility(asked, Plausibility(), NOTHING_CACHED)["judged_valid"]
-
-    def as_votes(label: Any, quality: Any) -> pl.DataFrame:
-        return texts.select("statement", pl.Series("label", label, pl.Int8), pl.Series("quality", quality, pl.Boolean))
-
-    none = [None] * texts.height
-    polarised = {name: as_votes(np.where(found == 2, 0, found), none) for name, found in labels.items()}
-    valid = {"plausibility classifier": plausible, "`people_valid`": people_valid}
-    return {"polarised": polarised, "valid": {name: as_votes(none, found) for name, found in valid.items()}}
-
-
 # What makes ratings vary
 
 
@@ -285,7 +207,7 @@ def variances(rated: pl.DataFrame) -> Iterator[str]:
         [
             *key,
             *(f"{statements_needed(POINTS, known, raters):,.0f}" for raters in numbers),
-            f"{detectable(known, 999, RATERS):.1f}",
+            f"{REACH * error(known, 999, RATERS):.1f}",
         ]
         for key, known in found.items()
     ]

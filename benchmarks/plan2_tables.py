@@ -30,13 +30,12 @@ from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
 from mitigate.files import write
+from mitigate.load.ratings import read_with_quality
 from mitigate.measure.agreement import auc
-from mitigate.measure.comparison import holm
+from mitigate.measure.compare import holm
 from mitigate.report.plots import INK, WIDTH, legend, mark, note, save_figure, styled
 from mitigate.score.people import PeopleValid
-from mitigate.tasks.predicted_ratings.figures import valid_apart
-from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
-from mitigate.tasks.ratings.paper_statements import read_with_quality
+from mitigate.studies.classifier import half_of, valid_votes
 from mitigate.triples import NEUTRAL
 
 ACCURACY = Path(__file__).with_name("plan2_valid.csv")
@@ -231,7 +230,9 @@ def add_accuracy(people: PeopleValid, half: str, data: Path, encoder: str) -> No
         "encoder": encoder,
         "half": half,
         "statements": rated.height,
-        **accuracy_row(rated, valid_apart(rated, people)),
+        **accuracy_row(
+            rated, people.probabilities(*(rated[name].to_list() for name in ("sentence", "masked", "cluster")))
+        ),
     }
     others = pl.read_csv(ACCURACY).filter(pl.col("encoder") != encoder) if ACCURACY.is_file() else None
     table = pl.DataFrame([row]) if others is None else pl.concat([others, pl.DataFrame([row])])

@@ -31,20 +31,19 @@ from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, u
 from benchmarks.experiment_tables import markdown
 from benchmarks.results import processor
 from mitigate.files import replacing_folder, write
+from mitigate.load.ratings import read_rated
 from mitigate.measure.lift import constant_tails, echo_tails, lift_table, random_tails
 from mitigate.policies import Contrast, Critic, Rerank, apply_policy
 from mitigate.probe.candidates import label_candidates, with_contrast
 from mitigate.probe.generator import probe_generator, probe_heads
-from mitigate.recipes.classifier import DEPTH, POLARITY
 from mitigate.recipes.job import configured
 from mitigate.recipes.mitigate import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
-from mitigate.score.people import POLAR, Crowd2, CrowdLM
+from mitigate.score.people import Crowd2, CrowdLM
 from mitigate.score.validity import with_people_valid
 from mitigate.stages import PartFolder, fingerprint
-from mitigate.tasks.crowd.training import read_texts
-from mitigate.tasks.predicted_ratings.training import half_of, train_harm
+from mitigate.studies.classifier import BY_MODEL, POLARITY, half_of, train_polarity
 from mitigate.train.generator import train_generator, trained
 from mitigate.triples import Labels
 from mitigate.words.relations import RATED
@@ -137,7 +136,7 @@ class Polar:
     version = "1"
 
     def __init__(self, crowd: Crowd2) -> None:
-        self.name = crowd.name + POLAR
+        self.name = crowd.name + "_polar"
         self.fingerprint = fingerprint(self, crowd.fingerprint)
         self._crowd = crowd
 
@@ -148,12 +147,11 @@ class Polar:
 
 def fit_readers(given: argparse.Namespace) -> None:
     """crowd2 and crowd_lm on the half of the rated statements that the critic did not learn from."""
-    texts = read_texts(given.data)
-    texts = type(texts)(half_of(texts.rated, "second"), texts.implied)
-    harm, lm = POLARITY, POLARITY | {"layers": None, "depth": DEPTH}
+    rated = half_of(read_rated(given.data), "second")
     with replacing_folder(given.work / "readers") as folder:
-        print(train_harm(texts, harm, 1, scorer="crowd2", folder=folder), flush=True)
-        print(train_harm(texts, lm, 1, scorer="crowd_lm", base=str(given.lm), folder=folder), flush=True)
+        print(train_polarity(rated, POLARITY, 1, scorer="crowd2", folder=folder), flush=True)
+        more = {"scorer": "crowd_lm", "base": str(given.lm), "folder": folder}
+        print(train_polarity(rated, POLARITY | BY_MODEL, 1, **more), flush=True)
 
 
 def run(given: argparse.Namespace, part: Part) -> None:

@@ -75,7 +75,7 @@ COLUMNS = {
     "scorer": "whose labels it reads; empty for none",
     "template": "wording of the labelled statements: `paper`, `neutral`; empty where no label is read",
     "variant": "`empty_zero`, `empty_exclude`: the other convention for targets without statements; `regularised`, "
-    "`projected`, `perturbed`: embeddings after a mitigation",
+    "`regularised_at_random`, `projected`, `perturbed`: embeddings after a mitigation or its control",
     "by": "`all`, `category`, `kind`, `relation`, `subset` (neutral, polar ...), `target`; `row` of a study's "
     "own table",
     "group": "the group, such as `origin`; empty for all",

@@ -134,13 +134,18 @@ def open_run(
 
 
 def read_runs(
-    folders: Iterable[str | Path], recipe: str, setting: str, needs: Sequence[str] = (), if_any: Sequence[str] = ()
+    folders: Iterable[str | Path],
+    recipe: str,
+    setting: str,
+    needs: Sequence[str] = (),
+    if_any: Sequence[str] = (),
+    figures: str = "metrics.json",
 ) -> list[FinishedRun]:
     """Open the finished runs of a recipe in these folders. Raises MitigateError that names all other folders.
 
     setting: the setting that names them. needs: files that each must have, undamaged ("statements/" for those of a
     folder). if_any: files that are checked in the runs that have them."""
-    found = [_read(Path(folder).resolve(), recipe, needs, if_any) for folder in folders]
+    found = [_read(Path(folder).resolve(), recipe, needs, if_any, figures) for folder in folders]
     if faults := [fault for fault in found if isinstance(fault, str)]:
         raise MitigateError(f"{setting}: {'; '.join(faults)}. Set it to folders of finished runs of recipe={recipe}.")
     return [run for run in found if isinstance(run, FinishedRun)]

@@ -29,10 +29,11 @@ class RunResults(Results):
     table: measure, scorer, template, by, group, k, value, low, high, n. folder: the run folder. report: its page."""
 
     def __init__(self, folder: str | Path) -> None:
-        found = Results.of_run(open_run(folder))
-        super().__init__(found.table, found.facts)
         self.folder = Path(folder)
-        self.report = self.folder / "report.html"
+        others = [name for name in ("comparison.json", "humans.json") if (self.folder / name).is_file()]
+        found = Results.of_run(open_run(folder, figures=next(iter(others), "metrics.json")))
+        super().__init__(found.table, found.facts)
+        self.report = next(iter(sorted(self.folder.glob("*.html"))), self.folder / "report.html")
 
     def ask(self, head: str, relation: str) -> pl.DataFrame:
         """The best tails for a head and a relation, the best first, with their labels (probe.answers.AnsweringRun)."""

@@ -90,9 +90,9 @@ def setting(
     fact: bool = False,
     **bounds: Any,
 ) -> Any:
-    """A field of a group. serve: how the service takes it: "value", "words", "file", "words or file", "columns" or
-    "model". where: it says where or with what a job runs, and does not affect results; or the keys of it of which that
-    holds. fact: it belongs to the option that is chosen, and nobody sets it alone."""
+    """A field of a group. serve: how the service takes it: "value", "words", "file", "words or file" or "columns".
+    where: it says where or with what a job runs, and does not affect results; or the keys of it of which that holds.
+    fact: it belongs to the option that is chosen, and nobody sets it alone."""
     marks: Any = {"serve": serve, "where": where, "fact": fact}
     return Field(default, description=meaning, json_schema_extra=marks, **bounds)
 

@@ -5,6 +5,7 @@ The key is read from the environment for each call. It is in no field, message o
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,9 +13,10 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-REFUSED, FAILED = "content_filter", "failed"
-BLOCKED = ("content_filter", "content_policy_violation")  # error codes of a refused prompt
+REFUSED, REASONING, FAILED = "refused", "reasoning", "failed"
+BLOCKED = ("content_filter", "content_policy_violation")  # of a prompt, or of an answer
 HOPELESS = "insufficient_quota"  # the error code of a 429 that stays
+THOUGHT = "think|thinking|thought|reasoning"
 SURROUNDING = {"surrounding": True}  # a field that says how requests are sent, and never what is answered
 SHOWN = 300  # characters of an endpoint's message
 
@@ -27,8 +29,8 @@ class EndpointError(ValueError):
 class Answer:
     """The answer to one request."""
 
-    text: str  # "" where it was refused or failed
-    finish: str  # "stop", "length" or another word of the endpoint's; REFUSED; FAILED
+    text: str  # without reasoning; of a refusal its words, if there are any; "" where it failed
+    finish: str  # REFUSED, FAILED, REASONING: it ended before an answer; "stop", "length" or another word of its own
     tries: int = 1  # requests that were sent for it
     prompt_tokens: int = 0  # as the endpoint counts
     answer_tokens: int = 0
@@ -40,6 +42,13 @@ def conversation(text: str, system: str | None = None) -> list[dict[str, str]]:
     """The messages of a chat with one question."""
     before = [{"role": "system", "content": system}] if system else []
     return [*before, {"role": "user", "content": text}]
+
+
+def without_reasoning(text: str) -> str:
+    """The text without <think> blocks, without what stands after one that does not end (the answer was cut), and before
+    an end alone (some chat templates open the block themselves)."""
+    text = re.sub(rf"[<\[]({THOUGHT})[>\]].*?([<\[]/\1[>\]]|\Z)", "", text, flags=re.DOTALL | re.IGNORECASE)
+    return re.sub(rf"\A.*[<\[]/({THOUGHT})[>\]]", "", text, flags=re.DOTALL | re.IGNORECASE).strip()
 
 
 def no_weights(folder: object = None) -> NoReturn:
@@ -67,16 +76,12 @@ class Endpoint:
     body: Mapping[str, Any] | None = None  # further fields of each request; a field that is None is left out
 
     def __post_init__(self) -> None:
-        for name, fewest in (("concurrency", 1), ("tries", 1), ("timeout", 0.001)):
-            if getattr(self, name) < fewest:
-                raise EndpointError(f"{name}={getattr(self, name)} must be at least {fewest}")
         if not self.name:
             raise EndpointError(f"the endpoint {self.url} needs the name of a model")
         parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-            raise EndpointError(f"{self.url} is not the address of an endpoint; give one such as https://HOST/v1")
-        if parts.password:
-            raise EndpointError(f"the address of {parts.hostname} has a password in it; give it without")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.password:
+            place = parts.hostname if parts.password else self.url
+            raise EndpointError(f"{place} is not the address of an endpoint; give one such as https://HOST/v1")
         if parts.path.rstrip("/").endswith("completions"):
             raise EndpointError(f"{self.url} is the address of one kind of request; give it up to /v1")
         if self._secret() and parts.scheme == "http" and not self.is_local:
@@ -144,39 +149,45 @@ class Endpoint:
     def _not_answered(self, error: Any) -> Answer:
         """The answer to a prompt that the endpoint blocks or has not answered after all tries; for a fault that stays
         EndpointError. error: openai.APIStatusError."""
-        status, place = error.status_code, f"{self.url} answers HTTP {error.status_code}"
+        status = error.status_code
         if status == 400 and error.code in BLOCKED:
             return Answer("", REFUSED)
         if (status in (408, 409, 429) or status >= 500) and error.code != HOPELESS:
             return Answer("", FAILED, self.tries, why=f"HTTP {status}")
-        if 300 <= status < 400:
-            raise EndpointError(f"{place}, a redirect, which is not followed; give the final address")
-        if status in (401, 403):
-            named = f"the environment's variable {self.key}" if self.key else "no variable"
-            raise EndpointError(f"{place}: it does not accept the key; {named} is named for it")
         body = error.body.get("message") if isinstance(error.body, Mapping) else error.body
         message = str(body or "").replace(self._secret() or "\0", "***")[:SHOWN]
-        raise EndpointError(
-            f"{place} for the model {self.name} ({message}); the same request would get the same answer: check the "
-            "address, which ends in /v1 for most, the model's name and the fields of requests"
-        )
+        named = f"the environment's variable {self.key}" if self.key else "no variable"
+        remedy = "the same request would get the same answer: check the address, which ends in /v1 for most, the "
+        remedy += "model's name and the fields of requests"
+        if status in (401, 403):
+            remedy = f"it does not accept the key; {named} is named for it"
+        elif 300 <= status < 400:
+            remedy = "a redirect, which is not followed; give the final address"
+        raise EndpointError(f"{self.url} answers HTTP {status} for the model {self.name} ({message}); {remedy}")
 
     def _secret(self) -> str:
         return os.environ.get(self.key, "").strip() if self.key else ""
 
 
 def _read(content: Any, tries: int) -> Answer:
-    """The answer of a ChatCompletion or a Completion. Raises LookupError, TypeError, ValueError or AttributeError for
-    content of another form."""
-    choice = content.choices[0]
+    """The answer of a ChatCompletion or a Completion, whose content is a text or a list of parts: text, reasoning or a
+    refusal. Raises LookupError, TypeError, ValueError or AttributeError for another form."""
+    choice, usage = content.choices[0], content.usage
     message = getattr(choice, "message", None)
-    text = choice.text if message is None else message.content or ""
-    if not isinstance(text, str):
-        raise TypeError("content in parts")
-    finish = REFUSED if message is not None and message.refusal else choice.finish_reason or "stop"
-    usage = content.usage
+    given = choice.text if message is None else message.content or ""
+    parts = [{"type": "text", "text": given}] if isinstance(given, str) else given
+    said = "".join(part["text"] for part in parts if part["type"] in ("text", "output_text"))
+    refusal = "".join(part["refusal"] for part in parts if part["type"] == "refusal")
+    refusal = refusal or getattr(message, "refusal", None) or ""
+    more = (getattr(message, "model_extra", None) or {}).items()  # reasoning_content, or reasoning
+    reasoned = any(value for name, value in more if name.startswith("reasoning"))
+    text, finish = without_reasoning(said), choice.finish_reason or "stop"
+    if refusal or finish in BLOCKED:
+        text, finish = refusal, REFUSED
+    elif not text and (said.strip() or reasoned or any("text" not in part for part in parts)):
+        finish = REASONING
     return Answer(
-        "" if finish == REFUSED else text,
+        text,
         finish,
         tries,
         prompt_tokens=usage.prompt_tokens if usage else 0,

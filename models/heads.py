@@ -13,7 +13,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from scipy.special import softmax
 
-from models.minilm import CONFIG, SHA256, WEIGHTS
+from models.minilm import CONFIG, WEIGHTS
 from models.stored_tensors import read_facts, write_facts
 
 LABELS = ("negative", "neutral", "positive")
@@ -24,43 +24,12 @@ FOLDS = 10
 
 
 @dataclass(frozen=True)
-class Heads:
-    """weight (heads, width, 3), bias (heads, 3), threshold (heads,): a text is polar for a head where its probability
-    of being neutral is below 1 - threshold."""
-
-    weight: np.ndarray
-    bias: np.ndarray
-    threshold: np.ndarray
-
-    def probabilities(self, features: np.ndarray, head: int) -> np.ndarray:
-        """(n, 3) float32, columns as in LABELS."""
-        return softmax(features @ self.weight[head] + self.bias[head], axis=-1)
-
-    def columns(self, probabilities: np.ndarray, head: int) -> np.ndarray:
-        """The column of LABELS of each text, (n,)."""
-        return polar_columns(probabilities, self.threshold[head])
-
-    def save(self, folder: Path) -> None:
-        """Write the heads and the SHA-256 of the encoder that they are for."""
-        write_facts(folder / CONFIG, {"labels": LABELS, "encoder_sha256": SHA256})
-        tensors = {"weight": self.weight, "bias": self.bias, "threshold": self.threshold}
-        save_file({name: value.astype(np.float32) for name, value in tensors.items()}, folder / WEIGHTS)
-
-    @classmethod
-    def load(cls, folder: Path) -> "Heads":
-        """The heads of a folder. Raises ValueError when they are for another encoder or other labels."""
-        facts = read_facts(folder / CONFIG)
-        if facts != {"labels": list(LABELS), "encoder_sha256": SHA256}:
-            raise ValueError(f"{folder} holds heads for {facts}; here they are for {list(LABELS)} on {SHA256}")
-        return cls(**load_file(folder / WEIGHTS))
-
-
-@dataclass(frozen=True)
 class CrossFitted:
     """FOLDS x FOLDS heads: that at (s, t) learnt nothing about subjects of fold s and no text of fold t.
 
-    weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): as that of Heads. marks (texts,):
-    hash_of each text that heads learnt from, and of the same text in other words; marked (texts,): the text's fold.
+    weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): a text is polar where its
+    probability of being neutral is below 1 - threshold. marks (texts,): hash_of each text that heads learnt from, and
+    of the same text in other words; marked (texts,): the text's fold.
     facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network
     (models.encoder.States); and reads, the kinds of texts whose features stand side by side."""
 
@@ -114,7 +83,7 @@ class CrossFitted:
         return cls(**halves, marks=stored["marks"], marked=stored["marked"], facts=facts)
 
 
-def polar_columns(probabilities: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
+def polar_columns(probabilities: np.ndarray, threshold: float) -> np.ndarray:
     """The column of LABELS of each text, (n,): neutral, unless the probability of another label is above the
     threshold."""
     negative, neutral, positive = (LABELS.index(label) for label in ("negative", "neutral", "positive"))

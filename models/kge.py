@@ -4,10 +4,8 @@ them. A higher score means more likely. Tensors only, which know no names.
 Filtered ranks (Bordes et al. 2013) say where the true head and the true tail of a triple stand among all entities that
 do not make another true triple. Entities with the same score share their mean rank, PyKEEN's "realistic" rank."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,20 +14,22 @@ from torch.nn.functional import embedding
 
 from models.stored_tensors import read_facts, write_facts
 
+SHORTEST = 1e-12  # squared distance: the square root has no gradient at 0
 
-class DotProduct(ABC):
-    """An interaction that transforms the head by the relation, then takes the dot product with the tail (Lerer et al.
-    2019, PyTorch-BigGraph). Such a score is linear in the head too: score = head . weight(relation, tail) + offset.
 
-    Heads, relations and tails are vectors, (n, dimension) each, and so are m candidates."""
+class DotProduct:
+    """The dot product of the head, transformed by the relation, with the tail (Lerer et al. 2019, PyTorch-BigGraph).
 
-    @abstractmethod
+    Heads, relations and tails are vectors, (n, dimension) each, and so are m candidates. The score is linear in the
+    head too: head . back(relation, tail) + offset, so that `back` is its gradient by any head."""
+
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """The transformed heads, (n, dimension)."""
+        """The transformed heads, which tails are compared with, (n, dimension)."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
-        """The gradient of the score by the head, which is the same at every head, (n, dimension)."""
+    def back(self, relations: Tensor, tails: Tensor) -> Tensor:
+        """The tails, transformed so that heads are compared with them, (n, dimension)."""
+        raise NotImplementedError
 
     def offset(self, relations: Tensor, tails: Tensor) -> Tensor:
         """The score of a head of zeros, (n,)."""
@@ -45,10 +45,7 @@ class DotProduct(ABC):
 
     def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
         """The scores of each relation and tail with each candidate as the head, (n, m)."""
-        return self.weight(relations, tails) @ candidates.T + self.offset(relations, tails)[:, None]
-
-
-SHORTEST = 1e-12  # squared distance: the square root has no gradient at 0
+        return self.back(relations, tails) @ candidates.T + self.offset(relations, tails)[:, None]
 
 
 class TransE(DotProduct):
@@ -58,52 +55,11 @@ class TransE(DotProduct):
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
         return heads + relations
 
-    def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
+    def back(self, relations: Tensor, tails: Tensor) -> Tensor:
         return tails
 
     def offset(self, relations: Tensor, tails: Tensor) -> Tensor:
         return (relations * tails).sum(-1)
-
-
-class TransEL2:
-    """- || head + relation - tail ||, the Euclidean distance of the original. Methods as those of DotProduct."""
-
-    def move(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """Where a relation leads from each head, (n, dimension)."""
-        return heads + relations
-
-    def move_back(self, tails: Tensor, relations: Tensor) -> Tensor:
-        """Where a relation leads from to each tail, (n, dimension)."""
-        return tails - relations
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        return -(self.move(heads, relations) - tails).square().sum(-1).clamp_min(SHORTEST).sqrt()
-
-    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
-        return -_distances(self.move(heads, relations), candidates)
-
-    def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
-        return -_distances(self.move_back(tails, relations), candidates)
-
-
-class TransEL1(TransEL2):
-    """- | head + relation - tail |, the sum of absolute differences, the other distance of the original."""
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        return -(self.move(heads, relations) - tails).abs().sum(-1)
-
-    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
-        return -torch.cdist(self.move(heads, relations), candidates, p=1)
-
-    def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
-        return -torch.cdist(self.move_back(tails, relations), candidates, p=1)
-
-
-def _distances(points: Tensor, candidates: Tensor) -> Tensor:
-    """The distances between all points (n, dimension) and candidates (m, dimension), (n, m). They are computed by a
-    matrix product, since the differences themselves would be n * m * dimension numbers."""
-    lengths = points.square().sum(-1)[:, None] + candidates.square().sum(-1)
-    return torch.addmm(lengths, points, candidates.T, alpha=-2).clamp_min(SHORTEST).sqrt()
 
 
 class DistMult(DotProduct):
@@ -113,7 +69,7 @@ class DistMult(DotProduct):
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
         return heads * relations
 
-    def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
+    def back(self, relations: Tensor, tails: Tensor) -> Tensor:
         return relations * tails
 
 
@@ -126,9 +82,45 @@ class ComplEx(DotProduct):
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
         return product(heads, relations)
 
-    def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
-        real, imaginary = relations.chunk(2, -1)
-        return product(torch.cat([real, -imaginary], -1), tails)
+    def back(self, relations: Tensor, tails: Tensor) -> Tensor:
+        return product(conjugate(relations), tails)
+
+
+class TransEL2:
+    """- || head + relation - tail ||, the Euclidean distance of the original TransE. Methods as those of DotProduct."""
+
+    def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
+        return heads + relations
+
+    def back(self, relations: Tensor, tails: Tensor) -> Tensor:
+        return tails - relations
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        return -(self.transform(heads, relations) - tails).square().sum(-1).clamp_min(SHORTEST).sqrt()
+
+    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
+        return -distances(self.transform(heads, relations), candidates)
+
+    def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
+        return -distances(self.back(relations, tails), candidates)
+
+
+class RotatE(TransEL2):
+    """RotatE (Sun et al. 2019), - || head * relation - tail || in complex numbers (as ComplEx's), the relation's
+    divided by their moduli: a relation turns each dimension by an angle, which keeps distances."""
+
+    def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
+        return product(heads, relations / torch.cat([moduli(relations)] * 2, -1))
+
+    def back(self, relations: Tensor, tails: Tensor) -> Tensor:
+        return self.transform(tails, conjugate(relations))
+
+
+def distances(points: Tensor, candidates: Tensor) -> Tensor:
+    """The distances between all points (n, dimension) and candidates (m, dimension), (n, m). They are computed by a
+    matrix product, since the differences themselves would be n * m * dimension numbers."""
+    lengths = points.square().sum(-1)[:, None] + candidates.square().sum(-1)
+    return torch.addmm(lengths, points, candidates.T, alpha=-2).clamp_min(SHORTEST).sqrt()
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -138,51 +130,27 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     return torch.cat([a * c - b * d, a * d + b * c], -1)
 
 
+def conjugate(vectors: Tensor) -> Tensor:
+    """The conjugates of complex numbers, (n, dimension)."""
+    real, imaginary = vectors.chunk(2, -1)
+    return torch.cat([real, -imaginary], -1)
+
+
 def moduli(vectors: Tensor) -> Tensor:
     """The moduli of complex numbers, (n, dimension / 2), at least 1e-12, since the square root has no gradient at 0."""
     real, imaginary = vectors.chunk(2, -1)
     return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()
 
 
-class RotatE(TransEL2):
-    """RotatE (Sun et al. 2019), - || head * relation - tail || in complex numbers (as ComplEx's), the relation's
-    divided by their moduli: a relation turns each dimension by an angle.
-
-    A rotation keeps distances, so that a head is compared with the tail turned back."""
-
-    def move(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return product(heads, _unit(relations))
-
-    def move_back(self, tails: Tensor, relations: Tensor) -> Tensor:
-        real, imaginary = _unit(relations).chunk(2, -1)
-        return product(tails, torch.cat([real, -imaginary], -1))
-
-
-def _unit(relations: Tensor) -> Tensor:
-    sizes = moduli(relations)
-    return relations / torch.cat([sizes, sizes], -1)
-
-
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-
-
-class Kind(NamedTuple):
-    """A kind of model."""
-
-    interaction: Any
-    reciprocal: bool  # whether heads are predicted as tails of a second, reversed relation (Lacroix et al. 2018)
-
-
-KINDS = {
-    "transe": Kind(TransE, False),
-    "complex": Kind(ComplEx, False),
-    "transe_l2": Kind(TransEL2, False),
-    "distmult": Kind(DistMult, False),
-    "complex_n3": Kind(ComplEx, True),
-    "rotate": Kind(RotatE, False),
-    "transe_l1": Kind(TransEL1, False),
+KINDS: dict[str, type[DotProduct | TransEL2]] = {
+    "transe": TransE,
+    "complex": ComplEx,
+    "distmult": DistMult,
+    "rotate": RotatE,
+    "transe_l2": TransEL2,
 }
-COMPLEX = (ComplEx, RotatE)
+COMPLEX = ("complex", "rotate")
 
 
 class Embeddings(nn.Module):
@@ -195,18 +163,12 @@ class Embeddings(nn.Module):
         super().__init__()
         if kind not in KINDS:
             raise ValueError(f"unknown kind {kind!r}; allowed: {', '.join(KINDS)}")
-        if KINDS[kind].interaction in COMPLEX and dimension % 2:
+        if kind in COMPLEX and dimension % 2:
             raise ValueError(f"dimension={dimension} must be even: complex numbers have two parts")
         self.facts = {"kind": kind, "entities": entities, "relations": relations, "dimension": dimension}
-        self.interaction: DotProduct | TransEL2 = KINDS[kind].interaction()
-        self.reciprocal = KINDS[kind].reciprocal
-        self.num_relations = relations
+        self.interaction = KINDS[kind]()
         self.entities = nn.Parameter(torch.randn(entities, dimension) * init)
-        self.relations = nn.Parameter(torch.randn(relations * (1 + self.reciprocal), dimension) * init)
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """The scores of n triples, (n,)."""
-        return self.interaction.score(self.of(heads), self.of_relations(relations), self.of(tails))
+        self.relations = nn.Parameter(torch.randn(relations, dimension) * init)
 
     def tails(self, heads: Tensor, relations: Tensor) -> Tensor:
         """The scores of n heads and relations with each entity as the tail, (n, entities)."""
@@ -214,31 +176,21 @@ class Embeddings(nn.Module):
 
     def heads(self, relations: Tensor, tails: Tensor) -> Tensor:
         """The scores of n relations and tails with each entity as the head, (n, entities)."""
-        if self.reciprocal:
-            return self.tails(tails, self.reversed(relations))
         return self.interaction.heads(self.of_relations(relations), self.of(tails), self.entities)
 
-    def beside(self, triples: Tensor, candidates: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """The scores of n triples (n, 3) beside those of candidates: the score as `tails` gives it, (n,), and the
-        scores with each of m candidates as the tail, (n, m); then the same of heads. Each vector is read once: a
-        gradient of all vectors is made for each reading."""
+    def beside(self, triples: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores of n triples (n, 3), (n,), and those with each of m candidates as the tail and as the head, (n, m)
+        each. Each vector is read once: a gradient of all vectors is made for each reading."""
         size = len(triples)
         vectors = self.of(torch.cat([triples[:, 0], triples[:, 2], candidates]))
         heads, tails, others = vectors.split([size, size, len(candidates)])
         relations = self.of_relations(triples[:, 1])
-        score = self.interaction.score(heads, relations, tails)
-        by_tail = score, self.interaction.tails(heads, relations, others)
-        if not self.reciprocal:
-            return by_tail, (score, self.interaction.heads(relations, tails, others))
-        relations = self.of_relations(self.reversed(triples[:, 1]))
-        return by_tail, (
-            self.interaction.score(tails, relations, heads),
-            self.interaction.tails(tails, relations, others),
-        )
+        of, score = self.interaction, self.interaction.score(heads, relations, tails)
+        return score, of.tails(heads, relations, others), of.heads(relations, tails, others)
 
     def moduli(self, vectors: Tensor) -> Tensor:
         """The absolute value of each component: (n, dimension), or (n, dimension / 2) of complex vectors."""
-        return moduli(vectors) if isinstance(self.interaction, COMPLEX) else vectors.abs()
+        return moduli(vectors) if self.facts["kind"] in COMPLEX else vectors.abs()
 
     def of(self, entities: Tensor) -> Tensor:
         """The vectors of n entities, (n, dimension)."""
@@ -247,10 +199,6 @@ class Embeddings(nn.Module):
     def of_relations(self, relations: Tensor) -> Tensor:
         """The vectors of n relations, (n, dimension)."""
         return embedding(relations, self.relations)
-
-    def reversed(self, relations: Tensor) -> Tensor:
-        """The relations by which heads are predicted; those themselves where no others were made for it."""
-        return relations + self.num_relations if self.reciprocal else relations
 
     def save(self, folder: Path) -> None:
         """Write the vectors and the facts that loading needs. The names of entities and relations are not written."""
@@ -265,25 +213,6 @@ class Embeddings(nn.Module):
         return network.eval()
 
 
-Cells = tuple[Tensor, Tensor]  # rows and columns, (k,) int64 each
-
-
-def matches(own: Tensor, drawn: Tensor) -> Cells:
-    """The cells of a matrix (n, m) at which own (n,) and drawn (m,) are the same number."""
-    ordered, order = drawn.sort()
-    rows, places = places_of(own, ordered)
-    return rows, order[places]
-
-
-def places_of(own: Tensor, ordered: Tensor) -> Cells:
-    """The same where drawn is in ascending order."""
-    start = torch.searchsorted(ordered, own)
-    count = torch.searchsorted(ordered, own, right=True) - start
-    rows = torch.repeat_interleave(torch.arange(len(own), device=own.device), count)
-    within = torch.arange(len(rows), device=own.device) - torch.repeat_interleave(count.cumsum(0) - count, count)
-    return rows, start[rows] + within
-
-
 CELLS = 2**24  # scores held at a time: 64 MiB
 
 
@@ -296,42 +225,28 @@ def filtered_ranks(
     network: Embeddings, or another with its methods heads and tails. triples: (n, 3) head, relation, tail, int64;
     known: (m, 3) all true triples, those of training, validation and testing as a rule. Both on the network's device.
     Raises FloatingPointError when a score is not a finite number."""
-    heads, relations, tails = triples.T
-    first, middle, last = known.T
-    scale = int(max(relations.max(), middle.max())) + 1  # makes one number of an entity and a relation
-    size = max(1, cells // num_entities)
-
-    def of_heads(chosen: Tensor) -> Tensor:
-        return network.heads(relations[chosen], tails[chosen])
-
-    def of_tails(chosen: Tensor) -> Tensor:
-        return network.tails(heads[chosen], relations[chosen])
-
-    return (
-        _ranks(of_heads, tails * scale + relations, heads, last * scale + middle, first, size),
-        _ranks(of_tails, heads * scale + relations, tails, first * scale + middle, last, size),
-    )
-
-
-def _ranks(
-    scores_of: Callable[[Tensor], Tensor], keys: Tensor, targets: Tensor, known: Tensor, answers: Tensor, size: int
-) -> Tensor:
-    """The rank of each target, (n,). scores_of(k triples) scores all entities for the query of each, (k, entities);
-    keys (n,): the number of each triple's query; known (m,), answers (m,): queries with their true answers."""
-    known, order = known.sort()
-    answers = answers[order]
-    ranks = torch.empty(len(keys), dtype=torch.float64, device=keys.device)
-    for chosen in keys.argsort().split(size):  # triples of one query stand together: it is scored once
-        distinct, place = keys[chosen].unique(return_inverse=True)
-        one = torch.empty_like(distinct).scatter_(0, place, chosen)  # a triple of each query
-        scores = scores_of(one).float()
-        target = scores[place, targets[chosen]]
-        if not scores.sum(1).isfinite().all():  # a pass of its own over all cells would take a quarter of the time
-            raise FloatingPointError("a score is not a finite number")
-        rows, places = places_of(distinct, known)
-        scores[rows, answers[places]] = -torch.inf
-        scores[place, targets[chosen]] = -torch.inf  # counted as the first of its equals below
-        # 1 for a score above, 0 for an equal one, -1 for one below: the sum is exact for up to 2**24 entities.
-        signs = scores[place].sub_(target[:, None]).sign_().sum(1)
-        ranks[chosen] = 1 + (scores.shape[1] + signs.double()) / 2
-    return ranks
+    scale = int(max(triples[:, 1].max(), known[:, 1].max())) + 1  # makes one number of an entity and a relation
+    found = []
+    for given, wanted in ((2, 0), (0, 2)):  # columns: heads are ranked by tails, and tails by heads
+        keys, queries = (one[:, given] * scale + one[:, 1] for one in (triples, known))
+        queries, order = queries.sort()
+        answers, targets = known[order, wanted], triples[:, wanted]
+        ranks = torch.empty(len(keys), dtype=torch.float64, device=keys.device)
+        for chosen in keys.argsort().split(max(1, cells // num_entities)):  # one query's triples stand together
+            distinct, place = keys[chosen].unique(return_inverse=True)
+            one = triples[torch.empty_like(distinct).scatter_(0, place, chosen)]  # a triple of each query
+            scores = network.tails(one[:, 0], one[:, 1]) if wanted else network.heads(one[:, 1], one[:, 2])
+            target = scores[place, targets[chosen]]
+            if not scores.sum(1).isfinite().all():  # a pass of its own over all cells would take a quarter of the time
+                raise FloatingPointError("a score is not a finite number")
+            start = torch.searchsorted(queries, distinct)
+            count = torch.searchsorted(queries, distinct, right=True) - start
+            row = torch.arange(len(distinct), device=keys.device).repeat_interleave(count)
+            within = torch.arange(len(row), device=keys.device) - (count.cumsum(0) - count)[row]
+            scores[row, answers[start[row] + within]] = -torch.inf
+            scores[place, targets[chosen]] = -torch.inf  # counted as the first of its equals below
+            # 1 for a score above, 0 for an equal one, -1 for one below: the sum is exact for up to 2**24 entities.
+            signs = scores[place].sub_(target[:, None]).sign_().sum(1)
+            ranks[chosen] = 1 + (scores.shape[1] + signs.double()) / 2
+        found.append(ranks)
+    return found[0], found[1]

@@ -8,11 +8,9 @@ from mitigate.measure.harms import tally
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
 from mitigate.measure.statements import Labelling, Measurement
-from mitigate.measure.stories import STORY, shares
-from mitigate.report import audit, stories
+from mitigate.measure.stories import STORY, measure_stories, shares
 from mitigate.report.page import Page
-from mitigate.tasks.audit.measures import harms
-from mitigate.tasks.stories.measures import measure_stories
+from mitigate.studies import audit, stories
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import PAPER, targets
 
@@ -49,37 +47,38 @@ def statements(each: int = 10) -> pl.DataFrame:
 
 def results(said: pl.DataFrame) -> Results:
     facts = {"rows": said.height, "rows_about_a_target": said.height}
-    return Results(harms(tally(said, ["sentiment"]), HOW), facts)
+    return Results(HOW.harms(tally(said, ["sentiment"])), facts)
 
 
 def example_audit(**more: Any) -> Page:
-    """An audit, with figures of the paper beside its own, and policies against people."""
+    """An audit, with figures of the paper beside its own."""
     said = statements()
     beside = pl.DataFrame(
         {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
     )
-    rated = {"policy": "both", "statements": 997, "dropped": 27.1, "precision": 43.3, "recall": 79.1, "after": 4.3}
     about = {**ABOUT, "frames": HOW.tables(tally(said, ["sentiment"])), "statements": said, "beside": beside, **more}
     relations = audit.by_relation(said.lazy(), ["sentiment"])
-    about |= {"explained": ["It differs."], "people": pl.DataFrame([rated]), "relations": relations}
+    about |= {"explained": ["It differs."], "relations": relations}
     return audit.page(results(said), "Mine", scorers=["sentiment"], **about)
 
 
-def told(each: int = 4) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Stories of every prompt about the targets with `each` sentences, and these, labelled as `statements` are."""
-    asked = prompts(NAMES).with_columns(story=pl.lit(f"{UNTRUSTED} he left."))
-    said = asked.join(pl.DataFrame({"number": range(each)}), how="cross")
+def told(each: int = 4, refused: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Stories of every prompt about the targets with `each` sentences, and these, labelled as `statements` are; the
+    first prompts are refused."""
+    asked = prompts(NAMES).with_columns(story=pl.lit(f"{UNTRUSTED} he left."), outcome=pl.lit("answered"))
+    asked = asked.with_columns(outcome=pl.when(pl.col("row") <= refused).then(pl.lit("refused")).otherwise("outcome"))
+    said = asked.filter(outcome="answered").join(pl.DataFrame({"number": range(each)}), how="cross")
     place = pl.int_range(pl.len())
     label = pl.when((place % 5 == 0) | (pl.col("target") == NAMES["target"][0])).then(-1).otherwise(place % 10 == 1)
     said = said.with_columns(sentiment=label.cast(pl.Int8), statement=pl.format("{} {}.", "target", "number"))
     return asked, said.with_columns(sentiment_strength=0.9 * pl.col("sentiment"))
 
 
-def example_stories(each: int = 4) -> Page:
+def example_stories(each: int = 4, refused: int = 0) -> Page:
     """A probe of stories."""
-    asked, said = told(each)
+    asked, said = told(each, refused)
     found = Results(measure_stories(asked, said, HOW, fewest=3))
     per_story = shares(said, STORY, ["sentiment"]).join(asked.select("row", "story"), on="row")
-    by_prompt = shares(said, ["kind", "template"], ["sentiment"])
-    about = {**ABOUT, "frames": HOW.tables(tally(said, ["sentiment"])), "statements": said, "templates": None}
-    return stories.page(found, "tiny-gpt2", scorers=["sentiment"], per_story=per_story, prompts=by_prompt, **about)
+    about = {**ABOUT, "frames": HOW.tables(tally(said, ["sentiment"])), "statements": said, "compared": None}
+    about |= {"per_story": per_story, "outcomes": asked["outcome"]}
+    return stories.page(found, "tiny-gpt2", scorers=["sentiment"], **about)

@@ -27,6 +27,7 @@ class ChatServer:
     it; those of a text happen each time."""
 
     answer: Callable[[str], str] = echo
+    message: Callable[[str], Mapping[str, Any]] | None = None  # in the place of answer: fields of an answer's message
     faults: Mapping[int | str, Fault] = field(default_factory=dict)
     requests: list[tuple[str, Mapping[str, str], dict[str, Any]]] = field(default_factory=list)  # path, headers, body
     most_at_once: int = 0
@@ -55,6 +56,7 @@ class ChatServer:
         if path.endswith("/chat/completions"):
             refusal = "I cannot help with that." if fault == "refuse" else None
             message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
+            message |= self.message(asked(body)) if self.message else {}
             choice |= {"message": message, "logprobs": None}
         else:
             choice |= {"text": text, "logprobs": None}

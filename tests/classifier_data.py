@@ -1,10 +1,8 @@
-"""A few made-up lines in the files that the recipes regard, plausibility and crowd train their classifiers on."""
+"""A few made-up lines in the files that recipe=classifier trains its classifiers on."""
 
 from pathlib import Path
 
-import polars as pl
-
-from mitigate.recipes import classifier
+from mitigate.studies import classifier
 
 TARGETS = ("lawyer", "nurse", "teacher", "farmer", "pilot", "judge", "baker", "priest", "chef", "sailor")
 SAID = {"lazy": "3", "from out of town": "3", "at work": "2", "in town": "2", "kind": "1"}  # and what its raters say
@@ -12,11 +10,10 @@ SAID = {"lazy": "3", "from out of town": "3", "at work": "2", "in town": "2", "k
 
 def shrink() -> None:
     """Train the classifiers of this process in seconds."""
-    for name, learnt in {
-        **{"teacher": {"epochs": 1}, "gate": {"channels": 4, "epochs": 1}, "ngram": {"buckets": 1024, "epochs": 1}},
-        "minilm": {"rank": 2, "layers": [0], "epochs": 1, "copies": {"written": 0.1, "polar": 1.5, "neutral": 0.2}},
-    }.items():
-        classifier.REGARD[name].update(learnt)
+    classifier.TEACHER.update(epochs=1)
+    classifier.GATE.update(channels=4, epochs=1)
+    classifier.NGRAM.update(buckets=1024, epochs=1)
+    classifier.LAYERS.update(rank=2, layers=[0], epochs=1, copies={"written": 0.1, "polar": 1.5, "neutral": 0.2})
     for name, epochs in {"minilm": 1, "words": 2}.items():
         classifier.NETWORKS[name].update(width=8, epochs=epochs)
 
@@ -53,14 +50,14 @@ def write_plausibility(root: Path) -> Path:
 
 
 def write_crowd(root: Path) -> Path:
-    """Statements with the votes of raters, other targets first in each resource, so that no two are the same."""
+    """Statements with the votes of raters, other targets first in each resource, so that no two are the same; those of
+    COMeT with votes on validity."""
     (root / "humans").mkdir(parents=True)
-    (root / "sbic").mkdir()
     rows = [(f"{target} is {said}", vote) for target in TARGETS for said, vote in SAID.items() for _ in range(3)]
     for number, resource in enumerate(("ConceptNet", "GenericsKB", "COMeT")):
         mine = rows[number * 15 :]
         (root / "humans" / f"{resource}_sentences.txt").write_text("".join(f"{text}\n" for text, _ in mine))
         (root / "humans" / f"{resource}_bias_labels.txt").write_text("".join(f"{vote}\n" for _, vote in mine))
-    frame = {"post": ["a", "b"], "targetStereotype": ['["elves are lazy"]'] * 2, "targetMinority": ['["elves"]'] * 2}
-    pl.DataFrame(frame).write_csv(root / "sbic" / "frames_test_posts.csv")
+    valid = "".join("1\n" if vote == "2" else "2\n" for _, vote in mine)
+    (root / "humans" / "COMeT_quality_labels.txt").write_text(valid)
     return root

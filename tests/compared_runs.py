@@ -15,9 +15,12 @@ import polars as pl
 from omegaconf import OmegaConf
 
 from mitigate.files import digest_of, sealed
+from mitigate.measure.contrasts import Plan, differences, make_plan
+from mitigate.measure.results import Results
 from mitigate.measure.tables import measure_harms
-from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
+from mitigate.recipes.compare import write_page
 
+POLICIES = (("none", 0.7), ("both", 0.9))
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
 LABELS = [(scorer, template) for scorer in ("sentiment", "regard") for template in ("paper", "neutral")]
@@ -40,35 +43,35 @@ def _made(
     num_targets: int = 40,
     each: int = 50,
     valid: float | None = None,
-    relations: tuple[str, ...] = RELATIONS,
     prefix: str = "t",
     **settings: object,
 ) -> Path:
-    """A run whose model generates neutral statements about each target with about this chance, and finds each test
-    triple of two tokens this surprising; valid: the share judged valid; each: statements about a target. settings: of
-    the group `trainer`."""
+    """A run whose model generates neutral statements about each target with about this chance, and finds each token of
+    neutral test triples half as surprising as nll; valid: the share accepted as plausible; each: statements about a
+    target. settings: of the group `trainer`."""
     place, mine = Path(tempfile.mkdtemp()), os.getpid()
     atexit.register(lambda: os.getpid() == mine and shutil.rmtree(place, ignore_errors=True))  # no forked process does
     random = np.random.default_rng([seed, *policy.encode()])
     folder = place / f"mitigate-{policy}-{seed}-{'-'.join(map(str, settings.values()))}"
     folder.mkdir()
-    statements = _statements(random, neutral, num_targets, each, relations, prefix)
-    if valid is not None:
-        judged = pl.Series(random.random(statements.height) < valid)
-        statements.with_columns(judged_valid=judged).write_parquet(folder / "validity.parquet")
+    statements = _statements(random, neutral, num_targets, each, prefix)
     statements.write_parquet(folder / "statements.parquet")
-    _likelihood(random, nll).write_parquet(folder / "likelihood.parquet")
-    metrics = {"policy": policy, "seed": seed, "fingerprint": f"of {num_targets} {prefix}", "shared_tails": 12.0}
-    metrics |= {"quality/perplexity/neutral": float(np.exp(nll / 2)), "distinct_tails": 40.0}
-    metrics |= measure_harms(statements, intervals=None).flat | (
-        {} if valid is None else {"quality/valid/all": 100 * valid}
+    quality = {"quality/perplexity/neutral": float(np.exp((nll + random.normal(0, 0.01)) / 2))}
+    quality |= {"shared_tails": 12.0, "distinct_tails": 40.0}
+    quality |= (
+        {} if valid is None else {"quality/valid/all": 100 * float((random.random(statements.height) < valid).mean())}
     )
-    (folder / "metrics.json").write_text(json.dumps(metrics))
+    table = pl.concat([measure_harms(statements, intervals=None).table, Results.of_json(quality).table])
+    table.write_parquet(folder / "results.parquet")
+    (folder / "tables").mkdir()
+    statements.select("target", "category").unique(maintain_order=True).write_csv(folder / "tables" / "targets.csv")
+    facts = {"policy": policy, "seed": seed, "fingerprint": f"of {num_targets} {prefix}"}
+    (folder / "metrics.json").write_text(json.dumps(Results(table, facts).flat))
     scorers = {"none": [], "both": ["sentiment", "regard"]}.get(policy, [policy])
     data = {"name": "made_up", "attribution": "nobody", "licence": "MIT"}
     config = {
         "recipe": {"name": "mitigate"},
-        "policy": {"name": policy, "scorers": scorers, "seed": seed},
+        "policy": {"name": policy, "scorers": scorers, "seed": seed, "control": policy.endswith("-control")},
         "data": data | {"own_texts": False, "demonstration": False},
         "model": {"name": "none_at_all"},
         "score": {"sentiment": "vader", "regard": "minilm"},
@@ -76,7 +79,8 @@ def _made(
         "seed": seed,
     }
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
-    (folder / "manifest.json").write_text(json.dumps({"mitigate": "0.1.0", "torch": "2"}))
+    manifest = {"mitigate": "0.1.0", "torch": "2", "scorers": {"sentiment": "1a", "regard": "1b"}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     return seal(folder)
 
 
@@ -106,14 +110,29 @@ def configured(run: Path, **groups: Any) -> Path:
     return edit(run, "config.yaml", lambda text: OmegaConf.to_yaml(OmegaConf.merge(OmegaConf.create(text), groups)))
 
 
-def plan_of(*runs: Path, baseline: object = None) -> RunsPlan:
+def plan_of(*runs: Path, baseline: Any = None) -> Plan:
     """What recipe=compare would compare."""
-    return make_plan(*read_compared([str(run) for run in runs], baseline))
+    return make_plan([str(run) for run in runs], baseline)
 
 
-def _statements(
-    random: np.random.Generator, neutral: float, num_targets: int, each: int, relations: tuple[str, ...], prefix: str
-) -> pl.DataFrame:
+def example_comparison() -> str:
+    """The page of a policy with two seeds beside none, and of one with a single seed; of untrusted texts."""
+    place = Path(tempfile.mkdtemp())
+    runs = [
+        make_run(place, policy, seed, neutral=0.7 + 0.2 * (policy == "both"))
+        for policy in ("none", "both")
+        for seed in (1, 2)
+    ]
+    runs.append(configured(make_run(place, "sentiment"), policy={"name": UNTRUSTED}))
+    plan = plan_of(*runs)
+    about = {"name": "compare-mine-1a2b3c4d", "command": "python -m mitigate recipe=compare", "facts": {"data": "mine"}}
+    write_page(plan, differences(plan), folder=place, run=place / "compare", **about)
+    page = (place / "comparison.html").read_text(encoding="utf-8")
+    shutil.rmtree(place)
+    return page
+
+
+def _statements(random: np.random.Generator, neutral: float, num_targets: int, each: int, prefix: str) -> pl.DataFrame:
     """So many about each target; half of the targets in the category "gender", half in "origin"."""
     size = num_targets * each
     target = np.repeat(np.arange(num_targets), each)
@@ -123,7 +142,7 @@ def _statements(
         {
             "target": [f"{prefix}{number}" for number in target],
             "category": np.where(target < num_targets / 2, "gender", "origin"),
-            "relation": [relations[number % len(relations)] for number in range(size)],
+            "relation": [RELATIONS[number % 2] for number in range(size)],
             "tail": tails,
             "rank": pl.Series(np.arange(size) % 10 + 1, dtype=pl.UInt8),
             "statement": [f"{prefix}{number} is {tail}" for number, tail in zip(target, tails, strict=True)],
@@ -136,23 +155,3 @@ def _statements(
             pl.Series(name, label, pl.Int8), pl.Series(f"{name}_strength", 0.5 * label, pl.Float32)
         )
     return frame
-
-
-def _likelihood(random: np.random.Generator, nll: float) -> pl.DataFrame:
-    """Sixty test triples of two tokens and ten letters, one in three of them polarised, ten about a target."""
-    rows = np.arange(60)
-    frame = pl.DataFrame(
-        {
-            "row": rows,
-            "head": [f"head {row // 2}" for row in rows],
-            "relation": "IsA",
-            "tail": "some thing",
-            "target": [f"t{row}" if row < 10 else None for row in rows],
-            "nll": nll + random.normal(0, 0.01, 60),
-            "tokens": pl.Series([2] * 60, dtype=pl.UInt32),
-            "characters": pl.Series([10] * 60, dtype=pl.UInt32),
-            "generated": "some thing",
-        }
-    )
-    polar = pl.Series((rows % 3 == 0).astype(int), dtype=pl.Int8)
-    return frame.with_columns(sentiment_neutral=polar, regard_neutral=polar)

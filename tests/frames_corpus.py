@@ -6,7 +6,8 @@ import json
 from itertools import product
 from pathlib import Path
 
-from small_models import save_gpt1
+from small_models import byte_level
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 PEOPLE = ("nurses", "lawyers", "farmers")
 VERBS = ("cook", "sing", "read", "walk", "paint", "write")
@@ -16,52 +17,63 @@ SMALL = [
 ]
 
 
+KIND = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("well", "daily"))]
+HARSH = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("lazy", "rude"))]
+
+
+def save_gpt2(folder: Path) -> Path:
+    """A small random GPT-2 with a tokenizer that works on bytes."""
+    end = "<|endoftext|>"
+    tokenizer = byte_level([end], [*KIND, *HARSH, "nurses are lazy rude"])
+    shape = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "bos_token_id": 0, "eos_token_id": 0}
+    GPT2LMHeadModel(GPT2Config(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=end).save_pretrained(folder)
+    return folder
+
+
+def settings(folder: Path) -> list[str]:
+    """The settings that name a folder with sbic/ and its GPT-2, which is written."""
+    weights = save_gpt2(folder / "gpt")
+    return [f"data.root={folder}", "frames.start=model", f"frames.weights={weights}", *SMALL]
+
+
 def write_corpus(folder: Path) -> list[str]:
-    """Writes sbic/ and a small random GPT-1; returns the settings that name them."""
+    """Writes the partial files in sbic/, and a small random GPT-2; returns the settings that name them."""
     sbic = folder / "sbic"
     sbic.mkdir(parents=True)
-    kind = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("well", "daily"))]
-    harsh = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("lazy", "rude"))]
-    train = [[post for place, post in enumerate(posts) if place % 3] for posts in (kind, harsh)]
-    test = [posts[::3] for posts in (kind, harsh)]
-    with (sbic / "offensive_train.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([(0, post) for post in train[0]] + [(1, post) for post in train[1]])
-    with (sbic / "offensive_test.csv").open("w", newline="") as file:
-        rest = [(1, f"you {verb} {how}") for verb, how in product(VERBS, ("lazy", "rude"))]
-        csv.writer(file).writerows([(0, post) for post in test[0]] + [(1, post) for post in test[1]] + rest)
-    with (sbic / "groups_trn.csv").open("w", newline="") as file:
-        rows = [(post, post.split()[1], 0) for post in train[1]]
-        csv.writer(file).writerows([("post", "target_minority", "label"), *rows])
-    with (sbic / "frames_test_posts.csv").open("w", newline="") as file:
-        rows = [(post, json.dumps([f"{post.split()[1]} are {post.split()[-1]}"]), post.split()[1]) for post in test[1]]
-        table = [(number, post, said, json.dumps([who])) for number, (post, said, who) in enumerate(rows)]
-        csv.writer(file).writerows([("", "post", "targetStereotype", "targetMinority"), *table])
-    weights = save_gpt1(folder / "gpt", [*kind, *harsh, "nurses are lazy rude"])
-    return [f"data.root={folder}", "frames.start=model", f"frames.weights={weights}", *SMALL]
+    train = [[post for place, post in enumerate(posts) if place % 3] for posts in (KIND, HARSH)]
+    test = [posts[::3] for posts in (KIND, HARSH)]
+    rest = [f"you {verb} {how}" for verb, how in product(VERBS, ("lazy", "rude"))]
+    statements = [(post, [f"{post.split()[1]} are {post.split()[-1]}"], [post.split()[1]]) for post in test[1]]
+    files = {
+        "offensive_train.csv": [*((0, post) for post in train[0]), *((1, post) for post in train[1])],
+        "offensive_test.csv": [*((0, post) for post in test[0]), *((1, post) for post in test[1] + rest)],
+        "groups_trn.csv": [("post", "target_minority", "label"), *((post, post.split()[1], 0) for post in train[1])],
+        "frames_test_posts.csv": [
+            ("", "post", "targetStereotype", "targetMinority"),
+            *((number, post, *map(json.dumps, texts)) for number, (post, *texts) in enumerate(statements)),
+        ],
+    }
+    for name, rows in files.items():
+        with (sbic / name).open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+    return settings(folder)
 
 
 def write_published(folder: Path) -> list[str]:
     """The same posts in the published format, two annotators each: whoever says "rude" intends it."""
     sbic = folder / "sbic"
     sbic.mkdir(parents=True)
-    kind = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("well", "daily"))]
-    harsh = [f"the {who} {verb} {how}" for who, verb, how in product(PEOPLE, VERBS, ("lazy", "rude"))]
-    columns = ["whoTarget", "intentYN", "sexYN", "offensiveYN", "speakerMinorityYN", "WorkerId", "HITId", "post"]
-    columns += ["targetMinority", "targetCategory", "targetStereotype", "dataSource"]
+    columns = ["whoTarget", "intentYN", "sexYN", "offensiveYN", "speakerMinorityYN", "WorkerId", "post"]
+    parts: dict[str, list] = {"trn": [], "dev": [], "tst": []}
     for place, part in enumerate(("trn", "trn", "dev", "tst")):
-        path = sbic / f"SBIC.v2.{part}.csv"
-        is_new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.writer(file)
-            if is_new:
-                writer.writerow(columns)
-            for worker in "ab":
-                for post in kind[place::4]:
-                    writer.writerow(["", 0.0, 0.0, 0.0, "", worker, "h", post, "", "", "", "t/kind"])
-                for post in harsh[place::4]:
-                    who, how = post.split()[1], post.split()[-1]
-                    values = [1.0, float(how == "rude"), 0.0, 1.0, 0.0]
-                    texts = [who, "profession", f"{who} are {how}", "t/harsh"]
-                    writer.writerow([*values, worker, "h", post, *texts])
-    weights = save_gpt1(folder / "gpt", [*kind, *harsh, "nurses are lazy rude"])
-    return [f"data.root={folder}", "frames.start=model", f"frames.weights={weights}", *SMALL]
+        for worker in "ab":
+            parts[part] += [["", 0.0, 0.0, 0.0, "", worker, post, "", ""] for post in KIND[place::4]]
+            for post in HARSH[place::4]:
+                who, how = post.split()[1], post.split()[-1]
+                values = [1.0, float(how == "rude"), 0.0, 1.0, 0.0]
+                parts[part].append([*values, worker, post, who, f"{who} are {how}"])
+    for part, rows in parts.items():
+        with (sbic / f"SBIC.v2.{part}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([[*columns, "targetMinority", "targetStereotype"], *rows])
+    return settings(folder)

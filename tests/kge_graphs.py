@@ -11,7 +11,6 @@ SMALL = [  # overrides for a training in less than a second
     "model.training.max_epochs=4",
     "model.training.evaluate_every=2",
     "model.training.batch_size=200",
-    "model.training.chunk_size=200",
     "model.training.negatives=32",
 ]
 

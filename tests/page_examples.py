@@ -5,12 +5,12 @@ from collections.abc import Callable
 import polars as pl
 import report_example
 from audit_example import example_audit, example_stories
-from comparison_example import example_comparison
+from compared_runs import example_comparison
 from ratings_example import example_ratings
-from study_examples import example_frames, example_kge
+from study_examples import example_kge
 
-from mitigate.report import survey
 from mitigate.report.page import render
+from mitigate.studies.humans import render_survey
 
 ASKED = pl.DataFrame(
     [
@@ -27,16 +27,16 @@ UNLEARNT = {"training/steps": 3}
 
 def example_survey() -> str:
     """Four statements, two a day."""
-    return survey.render("5urvey", ASKED, daily=2, pay="20 euros an hour.", contact="ask@example.org")
+    asked = {"name": "5urvey", "daily": 2, "statements": ASKED.rows()}
+    return render_survey(asked, pay="20 euros an hour.", contact="ask@example.org")
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "frames": lambda: render(example_frames()),
     "kge": lambda: render(example_kge()),
     "report": lambda: render(report_example.report(num_targets=16)),
     "unlearnt": lambda: render(report_example.report(num_targets=16, results=report_example.results(**UNLEARNT))),
     "audit": lambda: render(example_audit()),
-    "comparison": lambda: render(example_comparison()),
+    "comparison": example_comparison,
     "stories": lambda: render(example_stories()),
     "survey": example_survey,
     "people": lambda: render(example_ratings()),

@@ -1,15 +1,11 @@
-"""Figures of accuracy, areas under the ROC curve and weighted differences, checked by hand."""
-
-import math
+"""Figures of accuracy and areas under the ROC curve, checked by hand."""
 
 import numpy as np
 import pytest
 
-from mitigate.errors import MitigateError
-from mitigate.measure import confusion
+from mitigate.measure import agreement as confusion
 from mitigate.measure.agreement import auc, auc_of_a_rater, classification
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.seeds import weighted_difference
 
 TRUTH = np.array([-1, -1, 1, 0, 0, 0, 0, 1])
 SAID = np.array([-1, 0, 1, 0, 0, -1, 0, -1])
@@ -58,38 +54,3 @@ def test_auc_is_the_chance_that_a_valid_one_ranks_higher_also_for_a_rater():
     # rater 1: of items 1 and 2 the two others agree, and so does it; rater 2 alike; rater 3: also 3 and 4, both wrong
     assert auc_of_a_rater(votes) == pytest.approx((1 + 1 + 1 / 2) / 3)
     assert auc_of_a_rater(votes[:1]) is None
-
-
-def one_seed(*values: float) -> np.ndarray:
-    return np.array(values)[:, None]
-
-
-def test_items_count_by_their_weights() -> None:
-    """(3 x 1 + 1 x 5) / 4 = 2 against (3 x 2 + 1 x 3) / 4 = 2.25; equal weights give the error of a plain mean."""
-    found, fixed = weighted_difference(one_seed(1, 5), one_seed(2, 3), np.array([3, 1]), np.arange(2))
-    assert (found.baseline, found.value, found.size) == pytest.approx((2, 2.25, 0.25))
-    low, high = found.bounds()
-    assert low < 0.25 < high
-    assert fixed.size == found.size
-    assert math.isnan(fixed.p)  # with the items fixed, one model each says nothing of other seeds
-    values = np.random.default_rng(0).normal(size=(40, 1))
-    found, _ = weighted_difference(np.zeros((40, 1)), values, np.ones(40), np.arange(40))
-    assert found.error == pytest.approx(values.std(ddof=1) / 40**0.5)
-
-
-def test_several_seeds_widen_the_interval() -> None:
-    """Each seed moves all items alike, so that only seeds vary."""
-    before, after = np.tile([10.0, 11.0, 12.0], (30, 1)), np.tile([20.0, 22.0, 24.0], (30, 1))
-    found, fixed = weighted_difference(before, after, np.ones(30), np.arange(30))
-    assert (found.baseline, found.value, found.size) == pytest.approx((11, 22, 11))
-    assert found.error == fixed.error == pytest.approx((5 / 3) ** 0.5)
-    low, high = found.bounds()
-    assert low < 7 < 15 < high
-
-
-def test_one_cluster_has_no_interval_and_one_model_is_not_compared_with_several() -> None:
-    found, _ = weighted_difference(one_seed(1, 2), one_seed(2, 3), np.ones(2), np.zeros(2, dtype=int))
-    assert found.size == 1
-    assert np.isnan(found.bounds()).all()
-    with pytest.raises(MitigateError, match="compare one model with one, or at least 2 seeds with at least 2"):
-        weighted_difference(np.ones((3, 1)), np.ones((3, 2)), np.ones(3), np.arange(3))

@@ -28,13 +28,11 @@ from mitigate.probe.generator import PartsInMemory
 from mitigate.recipes import labels
 from mitigate.recipes.filter import check_filters
 from mitigate.recipes.job import Config, configured
-from mitigate.recipes.kge import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.model_spec import check_trained, find_start, training_settings
 from mitigate.recipes.scorers import Scorers
-from mitigate.recipes.stories.plan import make_plan as plan_stories
-from mitigate.tasks.audit import read
-from mitigate.tasks.audit.resource import resource_of
+from mitigate.studies import audit, kge
+from mitigate.studies.stories import find_probe
 from mitigate.train import launch
 from mitigate.train.base_model import check_length
 from mitigate.train.generator import check_training
@@ -66,7 +64,7 @@ INPUTS = {
 }
 TRIPLES_FILE = "data=triples data.path=$triples.tsv"
 LLAMA = f"model=hf model.base=$llama {TRIPLES_FILE}"
-KGE = "recipe=kge $graph kge.sensitive=gender kge.values=[male,female] kge.fewest=5"
+KGE = "recipe=kge dry_run=true $graph kge.sensitive=gender kge.values=[male,female] kge.fewest=5"
 AUDIT = "recipe=audit data=triples"
 OF_SENTENCES = "recipe=audit data=sentences data.path=$sentences.txt"
 OF_STATEMENTS = "data=statements data.path=$statements.tsv"
@@ -108,8 +106,8 @@ CASES = {  # of each step: settings that it refuses, what its message says, and 
         ("data=triples data.path=$lines.tsv", "by their numbers", "data.columns={head: 1, relation: 2, tail: 3}"),
         (
             f"recipe=audit {OF_STATEMENTS} data.columns=[who,said]",
-            "data.columns=[target,statement,...]",
-            "data.columns=[target,statement]",
+            "must be {target: ..., statement: ...}",
+            "data.columns={target: 1, statement: 2}",
         ),
         (
             "recipe=audit data=sentences data.path=$texts.csv data.columns={statement: text}",
@@ -240,11 +238,11 @@ def _start(config: Config) -> None:
 
 
 def _audit(config: Config) -> None:
-    resource, targets = resource_of(load_data(config), config.recipe.targets)
-    read.check(config.measure.texts, resource)
+    resource, targets = audit.resource_of(load_data(config), config.recipe.targets)
+    audit.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
-    search = read.Search(targets, config.measure.match or "exact")
-    read.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
+    search = audit.Search(targets, config.measure.match or "exact")
+    audit.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
 def _search(config: Config) -> None:
@@ -264,8 +262,8 @@ STEPS: dict[str, Callable[[Config], object]] = {
     "start": _start,
     "audit": _audit,
     "labels": labels.run,
-    "kge": plan_kge,
-    "stories": plan_stories,
+    "kge": kge.run,
+    "stories": find_probe,
 }
 
 

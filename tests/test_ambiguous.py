@@ -8,8 +8,7 @@ import pytest
 from mitigate.load import conceptnet
 from mitigate.load.stream import Counts, Loaded
 from mitigate.load.targets import about_targets, sentences_about_targets
-from mitigate.tasks.audit.read import UNLISTED, Search, notice_of_unlisted, unlisted
-from mitigate.tasks.audit.resource import Resource
+from mitigate.studies.audit import UNLISTED, Resource, Search, notice_of_unlisted, unlisted
 from mitigate.words.ambiguous import ambiguous, notice, share
 from mitigate.words.targets import choose_targets, targets
 
@@ -66,11 +65,9 @@ SENSES = [
 
 
 @pytest.mark.parametrize(("uri", "target"), SENSES)
-@pytest.mark.parametrize("is_dump", [True, False])
-def test_the_sense_in_conceptnets_uri_is_used(uri: str, target: str | None, is_dump: bool, tmp_path: Path) -> None:
-    ends = f"/r/IsA\t/c/en/{uri}\t/c/en/x"
+def test_the_sense_in_conceptnets_uri_is_used(uri: str, target: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(f'/a/x\t{ends}\t{{"weight": 1.0}}\n' if is_dump else f"{ends}\n")
+    path.write_text(f'/a/x\t/r/IsA\t/c/en/{uri}\t/c/en/x\t{{"weight": 1.0}}\n')
     ((_, _, chunk),) = conceptnet.dump(str(path)).chunks()
     for match in ("exact", "contains"):
         found = about_targets(chunk.rows, ALL, match)

@@ -92,16 +92,6 @@ def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monke
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
-def test_a_download_can_be_unpacked_by_another_process(tmp_path, monkeypatch) -> None:
-    def slow(url: str, known_hash: None, name: str, folder: Path, progressbar: bool) -> str:
-        fill(folder)  # by the other one
-        return str(Path(folder) / name)
-
-    monkeypatch.setattr("pooch.retrieve", slow)
-    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
-    assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
-
-
 def test_the_real_files_have_the_known_content(real_data: Path) -> None:
     triples = conceptnet.load(str(real_data)).rows
     for name, split in conceptnet.SPLITS.items():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mitigate.measure import confusion
+from mitigate.measure import agreement as confusion
 from mitigate.measure.intervals import Bootstrap
 
 BOOTSTRAP = Bootstrap(resamples=4000)

@@ -4,9 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 from torch import Tensor
 from transformers import AutoTokenizer
 
@@ -95,16 +92,3 @@ def test_auto_tokenizer_gives_a_prompt_as_we_do(encoding: Encoding, tmp_path: Pa
     ours = Encoding.load(tmp_path)
     assert (ours.start, ours.end, ours.pad) == (encoding.start, encoding.end, encoding.pad)
     assert ours.encode(["a judge"]) == encoding.encode(["a judge"])
-
-
-def test_a_tokenizer_without_an_end_token_is_given_one_and_a_missing_pad_token_is_named(tmp_path: Path) -> None:
-    tokenizer = Tokenizer(WordLevel({"<unk>": 0, "case": 1}, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = Whitespace()
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "tokenizer_config.json").write_text('{"unk_token": {"content": "<unk>"}}')
-    encoding = Encoding.load(tmp_path)
-    assert (encoding.start, encoding.end, encoding.pad, encoding.vocab_size) == (None, 2, 2, 3)
-    assert encoding.encode(["case closed"]) == [[1, 0]]
-    (tmp_path / "tokenizer_config.json").write_text('{"pad_token": "<nothing>"}')
-    with pytest.raises(ValueError, match="no token '<nothing>'"):
-        Encoding.load(tmp_path)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -7,8 +5,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Tag, Then, apply_policy
-from mitigate.policies.drop import people
-from mitigate.policies.reweight import MOST, groups
+from mitigate.policies.reweight import MOST
 from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import PAPER, TargetList, list_of, targets
@@ -106,15 +103,6 @@ def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them()
     assert ledger["reason"].to_list() == ["balanced"] * 4
 
 
-def test_the_lists_of_people_and_of_groups() -> None:
-    assert len(people()) == len(set(people())) > 700
-    assert {"person", "she", "children", "farmer"} <= set(people()) - {"they", "dog", "knife", "africa"}
-    listed = pl.DataFrame({"group": groups().values(), "category": [targets()[target] for target in groups()]})
-    by_group = listed.group_by("group").agg(pl.len(), pl.col("category").n_unique())
-    assert (by_group["len"].min(), by_group["category"].max()) == (2, 1)
-    assert "religion" not in listed["category"]
-
-
 def test_downweight_by_the_strongest_label_that_is_polarised() -> None:
     rows = triples(("lawyer", "CapableOf", "lie", -0.4), ("dog", "IsA", "pet", 0.25), ("dog", "HasA", "tail", 0.0))
     ledger = apply_policy(neutral(kind=Downweight), rows)
@@ -150,43 +138,6 @@ def test_a_pair_shares_a_statement_and_a_target_at_both_ends_is_swapped_at_both(
     assert added.select("head", "tail", "statement").rows() == [("man", "man", "man is capable of man")]
 
 
-def listed(folder: Path, lines: str) -> TargetList:
-    """Own targets of a file with their categories, forms and groups."""
-    (folder / "own.csv").write_text(f"target,category,forms,group\n{lines}")
-    return list_of(folder / "own.csv")
-
-
-def test_a_plural_and_an_article_of_an_own_target_fit_the_other(tmp_path: Path) -> None:
-    pairs = {"Deaf people": "intersex women", "a deaf person": "an intersex woman", "signers": "intersex women"}
-    pairs |= {"An intersex woman": "a deaf person", "the intersex woman": "the deaf person"}
-    mine = listed(tmp_path, "deaf person,disability,signer; deaf people,people\nintersex woman,gender,,people\n")
-    ledger = swap(*((head, "CapableOf", "lie", -0.4) for head in pairs), copies=2, target_list=mine)
-    copies = ledger.filter(pl.col("source_row").is_not_null()).sort("source_row")
-    assert dict(zip(pairs, copies["head"], strict=True)) == pairs
-    assert copies["statement"].to_list() == [f"{head} is capable of lie" for head in pairs.values()]
-    assert copies["target"].to_list() == ["intersex woman"] * 3 + ["deaf person"] * 2
-    assert copies["category"].to_list() == ["gender"] * 3 + ["disability"] * 2
-
-
-def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
-    rows = triples(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
-    rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
-    policy = neutral(kind=Swap, copies=2, relations=["mentors"])
-    assert apply_policy(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
-    with pytest.raises(MitigateError, match="unknown relation in policy.relations 'mentor' "):
-        apply_policy(replace(policy, relations=["mentor"]), rows)
-
-
-def test_a_large_group_shares_by_lot() -> None:
-    row = ("bad work", "HasProperty", "Lawyer", -0.4)
-    ledger = swap(row, *SPOKEN_OF, copies=4).filter(relation="HasProperty")
-    assert ledger["weight"].to_list() == [0.25] * 4
-    assert ledger["tail"].n_unique() == 4
-    assert {groups()[tail.lower()] for tail in ledger["tail"]} == {"profession"}
-    assert swap(row, *SPOKEN_OF, copies=4).equals(swap(row, *SPOKEN_OF, copies=4))
-    assert not swap(row, *SPOKEN_OF, copies=4).equals(swap(row, *SPOKEN_OF, copies=4, seed=3))
-
-
 NOT_SWAPPED: list[Row] = [
     ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
     ("father", "CapableOf", "hit his son", -0.4),  # others beside the target
@@ -213,22 +164,6 @@ def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
     assert found["weight"].to_list() == pytest.approx([1.0] * 329)
     assert ledger["target"].replace_strict(targets()).to_list() == ledger["category"].to_list()
     assert ledger["head"].to_list() == ledger["target"].to_list()
-
-
-def test_own_targets_are_swapped_within_their_category_or_the_group_that_is_given(tmp_path: Path) -> None:
-    """With the paper's peoples, and not with the other target of the category, where a group is given."""
-    row = ("Deaf people", "CapableOf", "fail", -0.4)
-    ledger = swap(row, ("trans woman", "IsA", "noun", 0.0), ("nurse", "IsA", "noun", 0.0), target_list=OWN)
-    assert ledger.select("row", "target", "category", "statement", "masked", "weight").rows() == [
-        (1, "deaf person", "own", "Deaf people is capable of fail", "this person is capable of fail", 0.5),
-        (2, "trans woman", "own", "trans woman is a noun", "this person is a noun", 1.0),
-        (3, "nurse", "profession", "nurse is a noun", "this person is a noun", 1.0),
-        (None, "trans woman", "own", "trans women is capable of fail", "this person is capable of fail", 0.5),
-    ]
-    mine = listed(tmp_path, "roma,origin,,people\nsinti,origin,,\n")
-    others = [("sinti", "IsA", "noun", 0.0), ("italian", "IsA", "noun", 0.0)]
-    ledger = swap(("bad", "HasProperty", "roma", -0.4), *others, target_list=mine)
-    assert ledger["target"].to_list() == ["roma", "sinti", "italian", "italian"]
 
 
 def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:

@@ -1,121 +1,115 @@
-"""A form filled in by a small random model, held against plain forward passes over whole texts."""
+"""A form filled in by `generate`, and its loss, held against plain forward passes of a small random model."""
 
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
-from small_models import save_gpt1
+from frames_corpus import save_gpt2
 
-from models.decoder import Padded
-from models.form import NO, UNKNOWN, YES, Example, Field, Form, fill_in
+from mitigate.studies.frames import Row, Training, examples, loss, untrained
+from models.decoder import Decoder, Padded
+from models.form import CHOICES, NO, PARENTS, UNKNOWN, YES, Filled, Form, fill_in, open_form
 
-FIELDS = [
-    Field("rude", None, ("[rN]", "[rY]", "[rU]")),
-    Field("about", "rude", ("[aN]", "[aY]", "[aU]")),
-    Field("who", "about"),
-    Field("what", "about"),
-    Field("own", "about", ("[oN]", "[oY]", "[oU]")),
-]
-TEXTS = ["a lawyer wins", "the nurse", "a lawyer wins a long case and a lawyer wins"]
+POSTS = ["the nurses cook", "the lawyers", "the farmers walk well and the nurses cook well"]
+KNOWN = ["lewd", "offensive", "targeted", "ingroup"]
 
 
-@pytest.fixture(params=["left", "both"])
-def form(request: pytest.FixtureRequest, tmp_path: Path) -> Form:
-    torch.manual_seed(3)
-    folder = save_gpt1(tmp_path / "gpt", TEXTS)
-    made = Form.from_language_model(
-        folder, FIELDS, reads=request.param, known=["rude", "about", "own"], longest=12, longest_text=4
-    ).eval()
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of an untrained form that knows no intent."""
+    torch.manual_seed(5)
+    texts = {"groups": [["nurses", "lawyers"]] * 2, "implied": [["are lazy", "lazy"]] * 2}
+    posts = pl.DataFrame({name: [True, False] for name in KNOWN} | {"intent": [True, True]} | texts)
+    training = Training("model", "", 0.0, epochs=1, lr=1e-3, batch_size=4, seed=1)
+    decoder, form = untrained(posts, training, save_gpt2(tmp_path / "gpt"))
+    form.longest, form.longest_text = 12, 4
     with torch.no_grad():
-        made.decoder.token_embedding.weight *= 12  # or all choices are near a half
-        made.decoder.token_embedding.weight[made.end] *= 0.1  # or a text ends at once
-    return made
+        decoder.token_embedding.weight *= 12  # or all choices are near a half
+        decoder.token_embedding.weight[form.end] *= 0.1  # or a text ends at once
+    decoder.save(tmp_path / "form", bos_token_id=form.start, eos_token_id=form.end, pad_token_id=form.encoding.pad)
+    form.save(tmp_path / "form")
+    return tmp_path / "form"
 
 
-def log_probs(form: Form, tokens: list[int], prefix: int) -> torch.Tensor:
-    """Of all next tokens after each token, by a plain pass over the whole text, (tokens, vocab_size)."""
-    length = len(tokens)
-    seen = torch.ones(1, length, length, dtype=torch.bool).tril()
-    if form.reads == "both":
-        seen[:, :prefix, :prefix] = True
+def log_probs(decoder: Decoder, tokens: list[int], among: list[int]) -> torch.Tensor:
+    """Of these next tokens after each token, by a plain pass over the whole text, (tokens, among)."""
     with torch.no_grad():
-        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), Padded(1, 0.0, seen))
-    return form.decoder.logits(hidden).detach()
+        hidden = decoder(torch.tensor(tokens), torch.arange(len(tokens)), Padded(1, 0.0))
+    return decoder.logits(hidden, torch.tensor(among)).log_softmax(1).detach()
 
 
-def test_what_is_filled_in_is_what_a_plain_pass_finds_likeliest(form: Form) -> None:
-    texts = form.read(TEXTS)
-    together = fill_in(form, texts, always=True)
-    for text, filled in zip(texts, together, strict=True):
-        said = [*text]
-        for number, name in enumerate(("rude", "about")):
-            pair = log_probs(form, said, len(text))[-1][form.ids[name][:2]].log_softmax(0)
-            if not np.isnan(filled.log_probs[number]).any():
-                np.testing.assert_allclose(filled.log_probs[number], pair, atol=1e-4)
-                assert filled.choices[number] == int(pair.argmax())
-            said.append(form.ids[name][filled.choices[number]])
+def test_what_is_filled_in_is_what_a_plain_pass_finds_likeliest(folder: Path) -> None:
+    decoder, (form, network) = Decoder.load(folder), open_form(folder)
+    together, ids = fill_in(form, network, POSTS, always=True), form.ids.tolist()
+    for place, read in enumerate(form.read(POSTS)):
+        said = [*read]
+        for number, name in enumerate(CHOICES[:-1]):
+            pair = log_probs(decoder, said, ids[number][:UNKNOWN])[-1]
+            value, found = together.choices[place, number], together.log_probs[place, number]
+            is_below = any(together.choices[place, CHOICES.index(one)] == NO for one in PARENTS.get(name, []))
+            if name == "intent" or is_below:
+                assert value == (UNKNOWN if name == "intent" else NO)
+                assert np.isnan(found).all()
+            else:
+                np.testing.assert_allclose(found, pair, atol=1e-4)
+                assert value == int(pair.argmax())
+            said.append(ids[number][value])
         said.append(form.end)
-        total = 0.0
-        for tokens in filled.texts:
-            for place, token in enumerate([*tokens, form.end]):
-                found = log_probs(form, said, len(text))[-1][form.allowed].log_softmax(0)
-                expected = form.end if place == form.longest_text else form.words[int(found.argmax())]
-                assert token == expected
-                total += float(found[form.words.index(token)])
-                said.append(token)
-        assert filled.text_log_prob == pytest.approx(total, abs=1e-3)
-        alone = fill_in(form, [text], always=True)[0]
-        assert (alone.choices, alone.texts) == (filled.choices, filled.texts)
+        for text in together.texts[place]:
+            tokens = []
+            for step in range(form.longest_text + 1):
+                next_ones = log_probs(decoder, said, form.words)[-1]
+                said.append(form.end if step == form.longest_text else form.words[int(next_ones.argmax())])
+                if said[-1] == form.end:
+                    break
+                tokens.append(said[-1])
+            assert text == form.encoding.decode(tokens)
+        alone = fill_in(form, network, POSTS[place : place + 1], always=True)
+        assert (alone.choices[0].tolist(), alone.texts[0]) == (together.choices[place].tolist(), together.texts[place])
+    assert any(map(any, together.texts))
 
 
-def test_alternatives_are_learnt_as_if_each_stood_alone(form: Form) -> None:
-    (text,) = form.read(["a lawyer wins"])
-    who, what, other = (form.encoding.encode([words])[0] for words in ("lawyer", "wins", "case"))
-    branches = [([who, what], NO, True), ([who, other], YES, True)]
-    choices = {"text": text, "choices": [YES, YES], "learnt": [False, False]}
+def test_below_a_negative_parent_nothing_is_asked_and_choices_can_stand_alone(folder: Path) -> None:
+    form, network = open_form(folder)
+    posts = [f"{post} {word}" for post in POSTS for word in ("lazy", "rude", "daily", "sing")]
+    found = fill_in(form, network, posts, rows=5)
+    offensive, targeted = (found.choices[:, CHOICES.index(name)] for name in ("offensive", "targeted"))
+    closed = (offensive == NO) | (targeted == NO)
+    assert closed.any()
+    assert (targeted[offensive == NO] == NO).all()
+    assert np.isnan(found.log_probs[closed, CHOICES.index("ingroup")]).all()
+    assert {text for text, is_closed in zip(found.texts, closed, strict=True) if is_closed} == {("", "")}
+    alone: Filled = fill_in(form, network, posts, choices_only=True)
+    np.testing.assert_allclose(alone.log_probs[:, :-1], found.log_probs[:, :-1], atol=1e-4)
+    assert np.isnan(alone.log_probs[:, -1]).all()
+
+
+def test_the_loss_is_that_of_a_plain_pass(folder: Path) -> None:
+    """A post that is offensive and targets nurses, with two statements, beside one that is not offensive."""
+    decoder, form = Decoder.load(folder), Form.load(folder)
+    post = {"post": POSTS[0], "lewd": None, "offensive": True, "intent": None, "targeted": True, "ingroup": False}
+    texts = {"groups": ["nurses"], "implied": ["are lazy", "lazy"], "implied_groups": ["nurses", None]}
+    other = dict.fromkeys(CHOICES) | {"post": POSTS[2], "offensive": False, "groups": [], "implied": []}
+    found = examples(form, pl.DataFrame([post | texts, other | {"implied_groups": []}], infer_schema_length=None))
+    assert [len(rows) for rows in found] == [2, 1]
+    ids, choices, said = form.ids.tolist(), [], []
+    read, other_read = form.read([POSTS[0], POSTS[2]])
+    chosen = [ids[0][UNKNOWN], ids[1][YES], ids[2][UNKNOWN], ids[3][YES]]
+    for number, one in enumerate((("nurses", "are lazy"), ("", "lazy"))):
+        tokens, learnt = [*read, *chosen, form.end], []
+        for words in form.encoding.encode(one):
+            learnt += [(len(tokens) + at - 1, token) for at, token in enumerate([*words, form.end]) if words]
+            tokens += [*words, form.end]
+        plain = log_probs(decoder, tokens, form.words)
+        said += [float(plain[at, form.words.index(token)]) for at, token in learnt]
+        places = {1: len(read), 3: len(read) + 2} if number == 0 else {}
+        for choice, at in [*places.items(), (4, len(tokens) - 1)]:
+            pair = log_probs(decoder, tokens, ids[choice][:UNKNOWN])[at]
+            choices.append(float(pair[NO if choice == 4 else YES]))
+    tokens = [*other_read, ids[0][UNKNOWN]]
+    choices.append(float(log_probs(decoder, tokens, ids[1][:UNKNOWN])[-1][NO]))
+    rows: list[Row] = [row for rows in found for row in rows]
     with torch.no_grad():
-        both = form.loss([Example(**choices, alternatives=branches)])
-        each = [form.loss([Example(**choices, alternatives=[branch])]) for branch in branches]
-    assert [len(who), len(what), len(other)] == [len(who)] + 2 * [len(what)]  # or the mean is no mean of means
-    assert float(both) == pytest.approx(float(sum(each)) / 2, abs=1e-4)
-
-
-def test_the_loss_is_that_of_a_plain_pass(form: Form) -> None:
-    (text,) = form.read(["the nurse"])
-    who = form.encoding.encode(["a lawyer"])[0]
-    example = Example(text, [YES, UNKNOWN], [True, False], [([who, []], UNKNOWN, False)])
-    said = [*text, form.ids["rude"][YES], form.ids["about"][UNKNOWN], form.end, *who, form.end]
-    found = log_probs(form, said, len(text))
-    choice = found[len(text) - 1][form.ids["rude"][:2]].log_softmax(0)[YES]
-    after = len(text) + 2
-    tokens = [found[after + place][form.allowed].log_softmax(0) for place in range(len(who) + 1)]
-    likely = [float(row[form.words.index(token)]) for row, token in zip(tokens, [*who, form.end], strict=True)]
-    with torch.no_grad():
-        padded = form.loss([example, Example(form.read([TEXTS[2]])[0], [NO, NO], [False, False])])
-    assert float(padded) == pytest.approx(-float(choice) - sum(likely) / len(likely), abs=1e-4)
-
-
-def test_below_a_negative_parent_nothing_is_asked(form: Form) -> None:
-    found = fill_in(form, form.read(TEXTS * 4))
-    for filled in found:
-        rude, about, _ = filled.choices
-        if rude == NO:
-            assert about == NO
-            assert np.isnan(filled.log_probs[1]).all()
-        if NO in (rude, about):
-            assert filled.texts == ((), ())
-            assert np.isnan(filled.log_probs[2]).all()
-            assert filled.text_log_prob == 0
-
-
-def test_equal_chances_draw_equal_texts_and_a_saved_form_fills_in_the_same(form: Form, tmp_path: Path) -> None:
-    texts = form.read(TEXTS)
-    chances = np.random.default_rng(1).random((len(texts), 2 * (form.longest_text + 1)))
-    drawn = fill_in(form, texts, chances=chances, always=True)
-    assert [one.texts for one in drawn] != [one.texts for one in fill_in(form, texts, always=True)]
-    assert fill_in(form, texts[:1], chances=chances[:1], always=True)[0].texts == drawn[0].texts
-    form.save(tmp_path / "saved")
-    again = Form.load(tmp_path / "saved")
-    assert [one.texts for one in fill_in(again, texts, chances=chances, always=True)] == [one.texts for one in drawn]
-    assert (again.reads, again.known, again.words) == (form.reads, form.known, form.words)
+        assert float(loss(decoder, form, rows)) == pytest.approx(-np.mean(choices) - np.mean(said), abs=1e-4)

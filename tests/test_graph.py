@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load import graph as graphs
 from mitigate.load.graph import Graph, build
+from mitigate.settings import CONF
 
 SPLITS = {
     "train": [("ann", "has_job", "nurse"), ("bob", "has_job", "clerk"), ("ann", "knows", "bob")],
@@ -26,6 +28,13 @@ def write_tar(path: Path, files: dict[str, bytes]) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
+
+
+def published(name: str, root: Path | str | None) -> Graph:
+    """The graph that conf/data has under a name."""
+    settings = yaml.safe_load((CONF / "data" / f"{name}.yaml").read_text())["graph"]
+    del settings["_target_"]
+    return graphs.published(**settings | {"root": root and str(root)})
 
 
 def sizes(graph: Graph) -> list[int]:
@@ -44,11 +53,11 @@ def test_a_graph_is_numbers_of_sorted_ids_and_names_are_looked_up():
         "1 of 5 entities occur in no training triple",
         "2 of 5 entities have no name: their id is shown",
     )
-    graph = build(SPLITS, {"ann": "Ann A.", "cid": "Ann A.", "nurse": "Nurse"}, {"knows": "is acquainted with"})
-    assert graph.entities_called("ann a.").tolist() == [0, 2]
-    assert graph.entities_called("nurse").tolist() == [4]
-    assert graph.relations_called("is acquainted with").tolist() == [1]
-    refuses(MitigateError, r"unknown entity 'Nurs'; allowed: .* did you mean Nurse\?", graph.entities_called, "Nurs")
+    assert graph.called("ann a.", "entity", "kge.values").tolist() == [0, 2]
+    assert graph.called("nurse", "entity", "kge.values").tolist() == [4]
+    assert graph.called("is acquainted with", "relation", "kge.sensitive").tolist() == [1]
+    wrong = r"kge.values: the graph has no entity 'Nurs'; did you mean Nurse\?"
+    refuses(MitigateError, wrong, graph.called, "Nurs", "entity", "kge.values")
 
 
 def test_fb15k237_is_read_from_its_archive(tmp_path):
@@ -57,7 +66,7 @@ def test_fb15k237_is_read_from_its_archive(tmp_path):
     files = {f"Release/{split}.txt": "\r\n".join(map("\t".join, rows)).encode() for split, rows in SPLITS.items()}
     write_tar(folder / "FB15k-237.tar.gz", {**files, "../outside.txt": b"x", "Release/README": b"y"})
     (folder / "mid2name.tsv").write_text("ann\tAnn_A.\nbob\tBob\n")
-    graph = graphs.fb15k237(str(tmp_path))
+    graph = published("fb15k237", tmp_path)
     assert sizes(graph) == [3, 1, 1, 5, 2]
     assert graph.entity_names[:2] == ("Ann A.", "Bob")
     assert sorted(path.name for path in tmp_path.rglob("*.txt")) == []  # nothing was unpacked
@@ -91,19 +100,23 @@ def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
     with (folder / "train.txt").open("a") as file:
         file.write("ann,knows,cid,since,1990\nann,knows,cid,since,1991\n")
     (tmp_path / "kg" / "wikidata_labels.tsv").write_text("ann\tAnn\n")
-    graph = graphs.wd50k(str(tmp_path))
+    graph = published("wd50k", tmp_path)
     assert sizes(graph) == [4, 1, 1, 5, 2]  # two statements that differ in qualifiers are one triple
     assert any("qualifiers of 2 lines were dropped" in notice for notice in graph.notices)
     assert graph.entity_names[0] == "Ann"
 
 
 def test_published_graphs_that_are_missing_say_where_they_are_from(tmp_path, monkeypatch):
-    with pytest.raises(
-        MitigateError, match="set it, or the variable MITIGATE_DATA, to the folder that contains kg/codex-m/train.txt"
-    ):
-        graphs.codex_m()
+    unset = "set it, or the variable MITIGATE_DATA, to the folder that contains kg/codex-m/train.txt"
+    refuses(MitigateError, unset, published, "codex_m", None)
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    refuses(MitigateError, r"no such file or folder: .*codex-m/train.txt; .*github.com/tsafavi/codex", graphs.codex_m)
+    refuses(
+        MitigateError,
+        r"no such file or folder: .*codex-m/train.txt; .*github.com/tsafavi/codex",
+        published,
+        "codex_m",
+        None,
+    )
 
 
 def test_own_triples_are_split_with_all_entities_in_training(tmp_path):
@@ -155,7 +168,7 @@ PUBLISHED = {  # train, valid, test, entities, relations
 def real_graph(name: str, root: Path) -> Graph:
     if not (root / "kg").is_dir():
         pytest.skip("needs the folder kg/ in MITIGATE_DATA")
-    return getattr(graphs, name)(str(root))
+    return published(name, root)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -9,15 +9,9 @@ import polars as pl
 import pytest
 
 from mitigate.measure.base import find
-from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
-from mitigate.measure.intervals import Bootstrap
-from mitigate.recipes.rated_scorers import identity_errors
-from mitigate.report.table import as_text
-from mitigate.score.base import make_scorer
-from mitigate.score.labeller import label_statements, with_identity_words
-from mitigate.score.labels import NOTHING_CACHED
-from mitigate.score.vader import Vader
-from mitigate.tasks.identity import (
+from mitigate.measure.identity import (
+    LARGEST,
+    equality_difference,
     identity_metrics,
     identity_notices,
     identity_summary,
@@ -25,6 +19,13 @@ from mitigate.tasks.identity import (
     label_identity_terms,
     measure_identity_terms,
 )
+from mitigate.measure.intervals import Bootstrap
+from mitigate.report.table import as_text
+from mitigate.score.base import make_scorer
+from mitigate.score.labeller import label_statements, with_identity_words
+from mitigate.score.labels import NOTHING_CACHED
+from mitigate.score.vader import Vader
+from mitigate.studies.agreement import identity_errors
 from mitigate.triples import Labels
 from mitigate.words.identity_terms import (
     AXES,
@@ -89,28 +90,30 @@ def labelled(wrong: dict[str, list[int]]) -> pl.DataFrame:
     rows = [
         {"term": term, "axis": None if term == "masked" else "age", "term_split": None if term == "masked" else "test"}
         | {"frame": frame, "frame_split": "test", "pair": number // 2, "number": NUMBERS[number % 2]}
-        | {"polarity": polarity, "negated": negated, "label": labels[number], "strength": labels[number] / 2}
+        | {"polarity": polarity, "negated": negated, "label": labels[number]}
         for term, labels in wrong.items()
         for number, (frame, polarity, negated) in enumerate(frames)
     ]
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows).rename({"label": "regard"})
+
+
+def by_term(rows: pl.DataFrame, intervals: Bootstrap = FEW) -> pl.DataFrame:
+    return measure_identity_terms(rows, ["regard"], intervals)
 
 
 LABELS = {"old": [-1, -1, -1, -1], "young": [0, 1, 2, 0], "short": [1, 0, 1, -1], "masked": [0, 0, 0, -1]}
 
 
 def test_errors_and_gaps_by_hand_and_a_summary_of_the_farthest_term() -> None:
-    table = by_term(labelled(LABELS), FEW).filter(part="unseen", number="both")
+    table = by_term(labelled(LABELS)).filter(part="unseen")
     rows = {row["term"]: row for row in table.rows(named=True)}
     assert list(rows) == ["old", "young", "short", "masked"]
     assert [rows[term]["false_positives"] for term in rows] == [100, 0, 0, 0]
     assert [rows[term]["false_negatives"] for term in rows] == [0, 100, 0, 0]
-    assert [rows[term]["polarised"] for term in rows] == [100, 0, 100, 0]  # of the first frame alone
-    assert [rows[term]["strength"] for term in rows] == [-0.5, 0, 0.5, 0]
     assert rows["old"]["positives_gap"] == pytest.approx(100 - 100 / 3)
     assert rows["young"]["negatives_gap"] == pytest.approx(100 - 100 / 3)
     assert rows["masked"]["positives_gap"] == pytest.approx(-100 / 3)  # the mean is that of the three terms
-    found = summary(by_term(labelled(LABELS), FEW)).filter(part="unseen", number="both")
+    found = identity_summary(by_term(labelled(LABELS))).filter(part="unseen")
     positives, negatives = found.rows(named=True)
     assert (positives["error"], positives["term"]) == ("false_positives", "old")
     assert positives["largest"] == pytest.approx(200 / 3)
@@ -119,25 +122,22 @@ def test_errors_and_gaps_by_hand_and_a_summary_of_the_farthest_term() -> None:
     assert positives["beyond"] == 3  # 33 points are more than LARGEST
     assert LARGEST == 5
     assert (negatives["error"], negatives["term"]) == ("false_negatives", "young")
-    table = by_term(labelled(LABELS), FEW)
-    assert set(table["part"]) == {"all", "unseen"}  # there is no term and no frame to train with
-    singular = table.filter(part="all", number="singular", term="old")
-    assert singular["false_positives"].to_list() == [100]
-    assert singular["false_negatives"].to_list() == [None]  # the unkind frame is plural
-    assert singular["negatives_gap"].to_list() == [None]
+    assert set(by_term(labelled(LABELS))["part"]) == {"all", "unseen"}  # there is no term and no frame to train with
+    kind = by_term(labelled(LABELS).filter(pl.col("polarity") != "unkind")).filter(part="all", term="old")
+    assert kind.select("false_positives", "false_negatives", "negatives_gap").row(0) == (100, None, None)
 
 
 def test_an_interval_is_over_frames() -> None:
     """Of eight pairs of neutral frames one term has half wrong, the other none: the gap is 25, between 0 and 50."""
     rows = [
         {"term": term, "axis": "age", "term_split": "test", "frame": f"{pair} {number}", "frame_split": "test"}
-        | {"pair": pair, "number": number, "polarity": "neutral", "negated": False, "strength": 0.0}
-        | {"label": -1 if term == "old" and pair % 2 else 0}
+        | {"pair": pair, "number": number, "polarity": "neutral", "negated": False}
+        | {"regard": -1 if term == "old" and pair % 2 else 0}
         for term in ("old", "young")
         for pair in range(8)
         for number in NUMBERS
     ]
-    (row, _) = by_term(pl.DataFrame(rows), Bootstrap(resamples=2000)).filter(part="all", number="both").rows(named=True)
+    (row, _) = by_term(pl.DataFrame(rows), Bootstrap(resamples=2000)).filter(part="all").rows(named=True)
     assert row["positives_gap"] == 25
     assert 0 < row["positives_gap_low"] < 15
     assert 35 < row["positives_gap_high"] < 50
@@ -160,18 +160,18 @@ def terms() -> pl.DataFrame:
 
 
 def test_a_scorer_against_one_group_is_found_and_named_in_notices_and_tables(terms: pl.DataFrame) -> None:
-    unseen = terms.filter(scorer="regard", part="unseen", number="both")
+    unseen = terms.filter(scorer="regard", part="unseen")
     assert unseen.height == 32 + 1
     short = unseen.row(by_predicate=pl.col("term") == "short person", named=True)
     deaf = unseen.row(by_predicate=pl.col("term") == "deaf person", named=True)
-    assert (short["false_positives"], short["false_negatives"], short["strength"]) == (100, 0, -1)
+    assert (short["false_positives"], short["false_negatives"]) == (100, 0)
     assert deaf["false_positives"] == pytest.approx(100 / 33)  # "is not a thief", of 33 pairs
     assert deaf["false_negatives"] == pytest.approx(100 * 15 / 16)  # all but "is a thief"
     found = identity_metrics(identity_summary(terms))
     assert found["regard/identity/unseen/false_positives_farthest"] == "short person"
     assert found["regard/identity/unseen/false_positives_beyond"] == 1
     assert found["regard/identity/seen/false_positives_beyond"] == 0
-    assert found["regard/identity/unseen/plural/false_positives_masked"] == pytest.approx(100 / 33)
+    assert found["regard/identity/unseen/false_positives_masked"] == pytest.approx(100 / 33)
     assert not any(map(find, found))  # they are of no run's statements
     positives, negatives, *_ = identity_notices(identity_summary(terms).filter(scorer="regard"))
     assert "6.1 % of the neutral and kind sentences are labelled prejudice, of those about “short person”" in positives
@@ -235,13 +235,6 @@ def test_in_an_audit_only_terms_that_are_no_targets_count(tmp_path: Path) -> Non
     (notice,) = found["notices"]
     assert notice.startswith("2 of 3 labels of regard depend on an identity word: ")
     assert notice.endswith("(gay people (2)). Words that probe.targets names are masked")
-
-
-def test_triples_have_identity_words() -> None:
-    triples = pl.DataFrame({"head": ["gay person"], "relation": ["IsA"], "tail": ["neighbour"]})
-    assert label_statements(triples, [AgainstThem()], explain=True)["regard_identity"].to_list() == ["gay person"]
-    assert "regard_identity" not in label_statements(triples, [AgainstThem()]).columns
-    assert label_statements(triples.clear(), [Vader()], explain=True)["sentiment_identity"].to_list() == []
 
 
 def test_forms_have_plurals_hyphens_and_words_that_stand_alone() -> None:

@@ -16,7 +16,7 @@ from small_models import save_chat_llama, save_neox
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.score.judge import RUBRICS, Judge, Rubric, ValidJudge, word_probabilities
+from mitigate.score.judge import RUBRIC, Judge, Rubric, word_probabilities
 from mitigate.score.labels import label_column
 from models.chat_api import Answer
 from models.hf import AnswerProbabilities
@@ -61,10 +61,9 @@ def test_an_answer_is_a_word_or_none(text: str, found: list[float]) -> None:
 
 
 def test_rubrics_name_their_answers(tmp_path: Path) -> None:
-    assert Rubric.read(RUBRICS["polarity"], 3).words == ("prejudice", "neutral", "favouritism")
-    assert Rubric.read(RUBRICS["valid"], 2).words == ("invalid", "valid")
+    assert Rubric.read(RUBRIC).words == ("prejudice", "neutral", "favouritism")
     own = tmp_path / "own.txt"
-    read = partial(Rubric.read, own, 3)
+    read = partial(Rubric.read, own)
     refuses(MitigateError, "own.txt cannot be read", read)
     for content, message in [
         ("Rate this", "begins with 'Rate this'; its first line must be 'Answers:' and 3 different words"),
@@ -108,7 +107,7 @@ def test_an_endpoint_labels_once_and_its_failures_are_counted(
     assert judge.failures(texts.to_list()) == {"refused": 2, "broken": 1}
     stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in content for content in stored)
-    others = ({"rubric": RUBRICS["polarity"]}, {"least": 0.6}, {"reads": "statement"})
+    others = ({"rubric": RUBRIC}, {"least": 0.6}, {"reads": "statement"})
     assert len({judge.fingerprint, *(make(**changed).fingerprint for changed in others)}) == 4
 
 
@@ -119,7 +118,7 @@ def test_answers_before_a_failure_are_kept(tmp_path: Path, rubric: Path, monkeyp
         judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
         refuses(MitigateError, "the judge: .*answers HTTP 403", label_column, texts, judge, cache)
     with chat_server(answer=asked) as other:
-        monkeypatch.setattr(judge.model, "_endpoint", Judge(url=other.url, name="small", rubric=rubric).model._endpoint)
+        monkeypatch.setattr(judge, "_endpoint", Judge(url=other.url, name="small", rubric=rubric)._endpoint)
         label_column(texts, judge, cache)
         assert len(other.requests) == 2
 
@@ -140,17 +139,7 @@ def test_a_local_judge_abstains_where_it_would_write_something_else(tmp_path: Pa
     assert not judge.sends
     always = Judge(model, rubric=rubric, least=0)
     assert set(always(texts).label.tolist()) <= {-1, 0, 1}
-    assert always.words("is kind") == []
     assert judge.fingerprint != always.fingerprint
-
-
-def test_a_judge_of_validity_reads_triples(rubric: Path) -> None:
-    rubric.write_text("Answers: no, yes\nyes or no? {statement}")
-    with chat_server(answer=lambda text: "yes" if text.endswith("baker is capable of bake") else "no") as server:
-        judge = ValidJudge(url=server.url, name="small", rubric=rubric, key=None)
-        found = judge(["baker\tCapableOf\tbake", "baker\tCapableOf\tapple"])
-    assert (found.label.tolist(), found.strength.tolist()) == ([1, 0], [1, 0])
-    assert "CapableOf" in judge.relations
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import torch
 from refusals import refuses
 from torch import Tensor
 
-from mitigate.measure.kge import hits, mean_reciprocal_rank
-from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks, matches
+from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
 
 HEAD, RELATION, TAIL = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]]), torch.tensor([[7.0, 11.0]])
 BY_HAND = {
@@ -15,9 +14,7 @@ BY_HAND = {
     "transe_l2": -(((1 + 3 - 7) ** 2 + (2 + 5 - 11) ** 2) ** 0.5),
     "distmult": 1 * 3 * 7 + 2 * 5 * 11,
     "complex": ((1 + 2j) * (3 + 5j) * (7 - 11j)).real,
-    "complex_n3": ((1 + 2j) * (3 + 5j) * (7 - 11j)).real,
     "rotate": -abs((1 + 2j) * (3 + 5j) / abs(3 + 5j) - (7 + 11j)),
-    "transe_l1": -(abs(1 + 3 - 7) + abs(2 + 5 - 11)),
 }
 
 
@@ -28,7 +25,7 @@ def network(kind: str) -> Embeddings:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_by_hand(kind):
-    interaction = KINDS[kind].interaction()
+    interaction = KINDS[kind]()
     assert interaction.score(HEAD, RELATION, TAIL).item() == pytest.approx(BY_HAND[kind])
     assert interaction.tails(HEAD, RELATION, TAIL).tolist() == [[pytest.approx(BY_HAND[kind])]]
     assert interaction.heads(RELATION, TAIL, HEAD).tolist() == [[pytest.approx(BY_HAND[kind])]]
@@ -38,44 +35,34 @@ def test_scores_by_hand(kind):
 def test_all_entities_are_scored_as_triples_are(kind):
     model = network(kind)
     heads, relations, tails = torch.tensor([0, 4, 6]), torch.tensor([2, 0, 1]), torch.tensor([5, 5, 1])
-    reversed_too = (tails, relations + 3, heads) if kind == "complex_n3" else (heads, relations, tails)
-    rows = range(3)
+    rows, one = range(3), model.interaction
+    score = one.score(model.of(heads), model.of_relations(relations), model.of(tails))
     of_tails, of_heads = model.tails(heads, relations), model.heads(relations, tails)
-    assert torch.allclose(of_tails[rows, tails], model.score(heads, relations, tails), atol=1e-5)
-    assert torch.allclose(of_heads[rows, heads], model.score(*reversed_too), atol=1e-5)
     chosen = torch.tensor([3, 1])
-    by_tail, by_head = model.beside(torch.stack([heads, relations, tails], 1), chosen)
-    for found, scores, own in ((by_tail, of_tails, tails), (by_head, of_heads, heads)):
-        assert torch.allclose(found[0], scores[rows, own], atol=1e-5)
-        assert torch.allclose(found[1], scores[:, chosen], atol=1e-5)
+    found = model.beside(torch.stack([heads, relations, tails], 1), chosen)
+    expected = (score, of_tails[:, chosen], of_heads[:, chosen])
+    for one, other in zip(
+        (*found, score, score), (*expected, of_tails[rows, tails], of_heads[rows, heads]), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)])
-def test_the_weight_is_the_gradient_by_the_head(kind):
-    interaction = KINDS[kind].interaction()
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(KINDS[kind], DotProduct)])
+def test_tails_moved_back_are_the_gradient_by_the_head(kind):
+    interaction = KINDS[kind]()
     head = torch.randn(5, 4, requires_grad=True)
     relation, tail = torch.randn(5, 4), torch.randn(5, 4)
     score = interaction.score(head, relation, tail)
     (gradient,) = torch.autograd.grad(score.sum(), head)
-    weight = interaction.weight(relation, tail)
+    weight = interaction.back(relation, tail)
     assert torch.allclose(weight, gradient, atol=1e-6)
     assert torch.allclose((weight * head).sum(1) + interaction.offset(relation, tail), score, atol=1e-5)
 
 
-def test_moduli_matches_and_reciprocal_relations():
+def test_moduli():
     pair = torch.tensor([[3.0, -1.0, 4.0, 0.0]])  # 3 + 4i and -1
     assert network("complex").moduli(pair).tolist() == [[5, 1]]
     assert network("distmult").moduli(pair).tolist() == [[3, 1, 4, 0]]
-    model = network("complex_n3")
-    assert model.relations.shape == (6, 4)
-    one, two = torch.tensor([1]), torch.tensor([2])
-    torch.testing.assert_close(model.heads(one, two), model.tails(two, one + 3))
-    assert network("complex").relations.shape == (3, 4)
-    own, drawn = torch.tensor([4, 7, 1, 4]), torch.tensor([1, 4, 9, 4])
-    rows, columns = matches(own, drawn)
-    found = set(zip(rows.tolist(), columns.tolist(), strict=True))
-    assert found == {(0, 1), (0, 3), (2, 0), (3, 1), (3, 3)}
-    assert len(rows) == 5
 
 
 @pytest.mark.parametrize("kind", ["complex", "transe_l2"])
@@ -86,15 +73,19 @@ def test_gradients_are_finite_where_vectors_are_zero(kind):
             vectors.zero_()
     numbers = torch.zeros(1, dtype=torch.long)
     cubes = model.moduli(model.entities).pow(3).sum()
-    (model.score(numbers, numbers, numbers).sum() + model.tails(numbers, numbers).sum() + cubes).backward()
+    (
+        model.beside(torch.zeros(1, 3, dtype=torch.long), numbers)[0].sum()
+        + model.tails(numbers, numbers).sum()
+        + cubes
+    ).backward()
     assert model.entities.grad.isfinite().all()
 
 
 def test_a_saved_model_is_loaded_again_and_impossible_shapes_are_refused(tmp_path):
-    model = network("complex_n3")
+    model = network("complex")
     model.save(tmp_path / "model")
     again = Embeddings.load(tmp_path / "model")
-    assert again.facts == {"kind": "complex_n3", "entities": 7, "relations": 3, "dimension": 4}
+    assert again.facts == {"kind": "complex", "entities": 7, "relations": 3, "dimension": 4}
     assert torch.equal(again.entities, model.entities)
     assert torch.equal(again.relations, model.relations)
     refuses(ValueError, "dimension=3 must be even", Embeddings, "complex", 2, 1, 3)
@@ -131,7 +122,7 @@ def integers(kind: str, entities: int = 20) -> Embeddings:
     return model
 
 
-def test_ranks_and_their_figures_by_hand():
+def test_ranks_by_hand():
     network = Table(as_tail=[0.9, 0.5, 0.7, 0.5, 0.1], as_head=[1.0, 2.0, 3.0, 4.0, 5.0])
     known = torch.tensor([[0, 0, 3], [0, 0, 0], [4, 0, 3], [0, 1, 2]])
     of_heads, of_tails = filtered_ranks(network, known[:1], known, 5)
@@ -141,9 +132,6 @@ def test_ranks_and_their_figures_by_hand():
     assert of_heads.tolist() == [4]
     network, one = Table([0.0, np.nan], [0.0, 0.0]), torch.tensor([[0, 0, 1]])
     refuses(FloatingPointError, "not a finite number", filtered_ranks, network, one, one, 2)
-    ranks = np.array([1, 2, 4, 2.5])
-    assert mean_reciprocal_rank(ranks) == pytest.approx((1 + 0.5 + 0.25 + 0.4) / 4)
-    assert [hits(ranks, k) for k in (1, 3, 10)] == [0.25, 0.75, 1]
 
 
 @pytest.mark.parametrize("cells", [1, 7 * 20, 2**24])
@@ -163,6 +151,6 @@ def test_figures_are_those_of_pykeen(cells):
     )
     ranks = torch.cat(filtered_ranks(model, triples, known, 20, cells=cells)).numpy()
     assert (ranks % 1).any()  # there are ties
-    assert found.get_metric("both.realistic.inverse_harmonic_mean_rank") == pytest.approx(mean_reciprocal_rank(ranks))
+    assert found.get_metric("both.realistic.inverse_harmonic_mean_rank") == pytest.approx((1 / ranks).mean())
     for k in (1, 3, 10):
-        assert found.get_metric(f"both.realistic.hits_at_{k}") == pytest.approx(hits(ranks, k))
+        assert found.get_metric(f"both.realistic.hits_at_{k}") == pytest.approx((ranks <= k).mean())

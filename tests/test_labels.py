@@ -6,9 +6,7 @@ import polars as pl
 import pytest
 
 from mitigate.cache import LabelStore
-from mitigate.errors import MitigateError
 from mitigate.score import labels as labelling
-from mitigate.score.crowd import Crowd
 from mitigate.score.labels import label_column, with_labels
 from mitigate.score.people import Crowd2, PeopleValid
 from mitigate.score.plausibility import Plausibility
@@ -66,11 +64,20 @@ class Backwards(Counting):
 def test_pieces_may_come_in_any_order_and_those_that_came_are_kept(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(labelling, "PIECE", 2)
     texts = pl.Series(["a" * length for length in (7, 1, 6, 2, 5)])
-    with pytest.raises(MitigateError, match="fails with RuntimeError: a worker is lost"):
+    with pytest.raises(RuntimeError, match="a worker is lost"):
         label_column(texts, Backwards(2), LabelStore(tmp_path))
     scorer = Backwards(9)
     assert label_column(texts, scorer, LabelStore(tmp_path)).label.tolist() == [1, -1, 1, -1, 0]
     assert sorted(map(len, scorer.asked)) == [1, 2]  # of (1, 2), (5, 6) and (7) the last two had come
+
+
+def test_the_time_of_many_texts_is_told_beforehand(monkeypatch, caplog) -> None:
+    """A clock that advances by a minute with each look: 64 texts a minute."""
+    clock = iter(range(0, 60_000, 60))
+    monkeypatch.setattr(labelling, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(labelling, "MANY", 100)
+    label_column(pl.Series([f"text {number}" for number in range(128)]), Counting(), labelling.NOTHING_CACHED)
+    assert "sentiment labels 128 texts, which takes about 2 minutes." in caplog.text
 
 
 def test_both_templates(tmp_path: Path) -> None:
@@ -83,7 +90,7 @@ def test_both_templates(tmp_path: Path) -> None:
     assert sorted(scorer.asked) == ["aaa", "aaaaaaa", "b"]
 
 
-@pytest.mark.parametrize("made", [MiniLMRegard, Crowd, Crowd2, PeopleValid, Plausibility])
+@pytest.mark.parametrize("made", [MiniLMRegard, Crowd2, PeopleValid, Plausibility])
 def test_a_text_has_the_same_label_whatever_texts_are_read_with_it(made: Callable[[], Scorer]) -> None:
     """Else a label would depend on which of the others a cache has: a killed run would not end as another."""
     phrases = [

@@ -11,19 +11,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import ROOT, SMALL, UNDRAWN, here
-from compared_runs import make_run, seal
+from compared_runs import edit, make_run
 from test_cards import CARD
 
-from mitigate.finished import open_run
-from mitigate.measure import learnt
+from mitigate.measure import compare
 from mitigate.measure.filtered import untrained
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.lift import lift_groups
 from mitigate.measure.quality import GENERATOR, with_known
 from mitigate.measure.results import Results, measured
+from mitigate.package_data import rows_of
 from mitigate.recipes import reporting
 from mitigate.report import cards, mitigate
-from mitigate.serve.results import summary
 from mitigate.tracking.record import Tracking
 from mitigate.train.comet import Settings
 
@@ -111,40 +110,39 @@ def bold(text: str) -> str:
     return re.findall(r"^\*\*(.*)\*\*$", text, flags=re.MULTILINE)[0]
 
 
-@pytest.mark.parametrize("check", learnt.checks(), ids=lambda check: check.name)
-def test_a_bound_separates_what_passes_from_what_does_not(check: learnt.Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learnt, "DERIVED", {})  # of which the figures are made is tested below
-    side = 1 if check.better == "up" else -1
-    inside, outside = check.bound + side * 0.5, check.bound - side * 0.5
-    ends = {check.figure: 3.0} if check.end else {}
-    assert check.fault({**ends, check.figure + check.end: inside}) == ""
-    assert check.fault({**ends, check.figure + check.end: outside})
-    assert bool(check.fault({**ends, check.figure + check.end: check.bound})) == bool(check.end)  # above it, not at it
-    assert check.fault({}) == check.fault({check.figure: None}) == ""
-    assert len(check.reason) > 40
-    side = "its lower bound is not above" if check.end else "below" if check.better == "up" else "above"
-    assert f"| {check.name} | `{check.figure}` | {side} {check.bound:g} |\n" in MEASURES
+@pytest.mark.parametrize("row", rows_of("learnt_bounds.csv"), ids=lambda row: row["check"])
+def test_a_bound_separates_what_passes_from_what_does_not(row: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "DERIVED", {})  # of which the figures are made is tested below
+    figure, end, bound = row["figure"], row["end"], float(row["bound"])
+    step = 0.5 if row["better"] == "up" else -0.5
+    value = {figure: 3.0} if end else {}
+    assert compare.fault(row, {**value, figure + end: bound + step}) == ""
+    assert compare.fault(row, {**value, figure + end: bound - step})
+    assert bool(compare.fault(row, {**value, figure + end: bound})) == bool(end)  # above it, not at it
+    assert compare.fault(row, {}) == compare.fault(row, {figure: None}) == ""
+    side = "its lower bound is not above" if end else "below" if row["better"] == "up" else "above"
+    assert f"| {row['check']} | `{figure}` | {side} {bound:g} |\n" in MEASURES
 
 
 def test_derived_figures() -> None:
-    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
-    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
-    assert learnt.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
-    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
-    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
-    assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
+    assert compare.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
+    assert compare.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
+    assert compare.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
+    assert compare.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
+    assert compare.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
+    assert compare.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
 
 
 def test_three_reasons_at_most() -> None:
     wrong = {"training/steps": 1, "training/passes": 0.01, "shared_tails": 94.0, "empty_tails": 10.0}
     wrong |= {"untrained_relations": 97.0}
     first = "1 training step, the same tails for 94 % of targets, 10 % of the tails empty"
-    assert learnt.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
-    assert learnt.no_conclusion({"“a”": [{}, wrong]}) == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
+    assert compare.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
+    assert compare.no_conclusion({"“a”": [{}, wrong]}) == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
 
 
 def test_a_swap_lift_without_an_interval_shows_nothing() -> None:
-    assert learnt.faults({"quality/swap_lift/all": 30.0}) == [
+    assert compare.faults({"quality/swap_lift/all": 30.0}) == [
         "a swap lift of 30.0 points that is not shown to be above 1"
     ]
 
@@ -203,19 +201,9 @@ def test_a_run_of_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert lede((folder / "report.html").read_text()) == sentence
     assert bold((folder / "model" / "README.md").read_text()) == sentence
     assert recorded["verdict"] == sentence
-    assert summary(open_run(folder))["verdict"] == sentence
     metrics = json.loads((folder / "metrics.json").read_text())
     assert (metrics["training/steps"], metrics["empty_tails"]) == (1, 10)
     assert metrics["untrained_relations"] == pytest.approx(100 / 3)  # the filter drops the one of HasPainIntensity
-
-
-def with_metrics(folder: Path, **metrics: float) -> Path:
-    """The run folder, with further metrics."""
-    path = folder / "metrics.json"
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | {key.replace("__", "/"): v for key, v in metrics.items()})
-    )
-    return seal(folder)
 
 
 def compared(
@@ -236,7 +224,7 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
 ) -> None:
     none = [make_run(tmp_path, "none", seed) for seed in range(5)]
     both = [make_run(tmp_path, "both", seed, neutral=0.9) for seed in range(5)]
-    with_metrics(both[3], training__steps=1, shared_tails=73.2)
+    edit(both[3], "metrics.json", lambda metrics: metrics | {"training/steps": 1, "shared_tails": 73.2})
     folder, found, recorded = compared(tmp_path / "out", monkeypatch, none + both, "compare.gate=true", status=3)
     (contrast,) = found["contrasts"]
     sentence = "No conclusion. “both” (1 of 5 runs) with 1 training step, the same tails for 73 % of targets."
@@ -248,5 +236,4 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     assert (recorded["verdict"], recorded["gate"]) == (sentence, "not enough evidence")
     assert {row["verdict"] for row in contrast["primary"].values()} == {"no conclusion"}
     assert contrast["quality_kept"] is None
-    assert summary(open_run(folder, figures="comparison.json"))["verdict"] == sentence
     assert "points more neutral" not in said

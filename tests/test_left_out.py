@@ -5,8 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import here
-from small_models import save_gpt1, save_llama
+from small_models import save_gpt1
 
 from mitigate.measure.filtered import loss_notices, untrained
 from mitigate.measure.run import RunMeasurement, untrained_notices
@@ -49,12 +48,6 @@ def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
     # an event about a target may have lost it
     events = pl.DataFrame({"target": ["lawyer", "nurse"], "head": [f"{LONG_TARGETS[0]} m", f"{LONG_TARGETS[0]} n"]})
     assert "of 'lawyer' and 'nurse'" in cut_notices(start, events, triples())[1]
-
-
-def test_a_model_of_transformers_reads_all_of_a_head(tmp_path: Path) -> None:
-    start = open_generator(save_llama(tmp_path / "llama", ["a b c d e f g h i j k l m n o p q r"] * 9))
-    (found,) = cut_notices(start, asked(*LONG_TARGETS), triples((LONG_TARGETS[0], "q " * 40), ("a", "b")))
-    assert found == "Of 2 training triples some are cut: 1 tail to 15 tokens."
 
 
 def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
@@ -131,32 +124,3 @@ def test_texts_that_are_longer_than_scorers_are_made_for(
     assert "".join(found).startswith(says)
     labels_recipe.say_label_notes(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}), [])
     assert (says in capsys.readouterr().out) == True or not says  # noqa: E712
-
-
-def test_a_filter_that_keeps_nothing_or_little(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "mine.tsv"
-    lines = [("storm", "HasProperty", "horrible"), ("storm", "HasProperty", "terrible"), ("storm", "IsA", "weather")]
-    header, rows = "head\trelation\ttail\n", ["\t".join(line) + "\n" for line in lines]
-    path.write_text(header + rows[0] + rows[1])
-    where = ["recipe=filter", f"paths.outputs={tmp_path}/out", f"paths.cache={tmp_path}/cache", "tracking=none"]
-    command = [*where, "policy=sentiment", "score.regard=null", "data=triples", f"data.path={path}"]
-    for _ in range(2):  # the second time everything is there
-        assert here(monkeypatch, *command) == 2
-        said = capsys.readouterr()
-        assert "drops every training triple: sentiment -1 2" in said.err
-        assert "set policy.template=neutral or policy.scope=person_heads" in said.err
-        dropped = next((tmp_path / "out").glob("filter-*/dropped.tsv"))
-        assert f"dropped     2 triples: {dropped}" in said.out
-    assert [line.split("\t")[4] for line in dropped.read_text().splitlines()] == ["tail", "horrible", "terrible"]
-    assert dropped.with_name("kept.tsv").read_text().splitlines() == ["row\tsplit\thead\trelation\ttail\tweight"]
-    path.write_text(header + "".join(rows))
-    for _ in range(2):
-        assert here(monkeypatch, *command) == 0
-        said = capsys.readouterr()
-        assert "note: The policy drops all training triples of HasProperty (2)." in said.out
-        assert "kept        1 triple: " in said.out
-    (sheet,) = [p for p in (tmp_path / "out").glob("filter-*/README.md") if "| IsA | 1 |" in p.read_text()]
-    assert "> The policy drops all training triples of HasProperty (2)." in sheet.read_text()
-    assert "mine.tsv" in sheet.read_text().partition("Give your own, with the same content")[2]

@@ -13,18 +13,15 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load import conceptnet, graph, statements, table, triples
+from mitigate.load import conceptnet, statements, table, triples
 from mitigate.load.conceptnet import read_triples
-from mitigate.load.sbic import read_annotations
 from mitigate.load.stream import Counts, Loaded, Streamed
 from mitigate.load.table import layout_of
 from mitigate.load.triples import read_relations
 from mitigate.probe.tails import GivenTails, open_tails
 from mitigate.score.labeller import not_neutral
 from mitigate.score.vader import Vader
-from mitigate.tasks.audit.read import repeats
 from mitigate.triples import TRIPLES
-from mitigate.verbalise import verbalise
 from mitigate.words.english import not_english
 from mitigate.words.relations import Relation, comet_relations
 from mitigate.words.targets import targets
@@ -72,9 +69,6 @@ MIXED = (
 NEITHER = "1 row left out: neither end is English"
 ONE_END = "{} left out: one end is not English (another language, or an address)"
 NONE, UNKNOWN = "{} left out: the tail is 'none'", "1 triple left out, whose relation has no phrase: {} 1"
-WORDS = "antonym\tab_extra\tab_intra\t1.0\natlocation\tnurse\thospital\t2\nfoo\ta\tb\t1\n"
-OF_WORDS = [(1, "ab extra", "Antonym", "ab intra"), (2, "nurse", "AtLocation", "hospital")]
-URIS = "/r/IsA\t/c/en/nurse/n\t/c/en/x_y\n/r/IsA\t/c/en/nurse\t/c/de/x\n/r/IsA\t/c/de/x\t/c/de/y\n"
 ATOMIC = "PersonX eats\txWant\tto sleep\nlawyer\tCapableOf\tnone\nlawyer\tObjectUse\tWin\nPersonX wins\txMood\tx\n"
 OF_ATOMIC = [("personx eats", "xWant", "to sleep"), ("lawyer", "UsedFor", "win")]
 NO_MOOD = [NONE.format("1 row"), UNKNOWN.format("xMood")]
@@ -125,11 +119,9 @@ DUMP, TRIPLE, TERM = conceptnet.dump, "head relation tail", "term statement"
 OF_MIXED = [(1, "african american", "CapableOf", "win case", "n/wn", "")]
 LEFT = [NEITHER, ONE_END.format("2 rows"), UNKNOWN.format("dbpedia")]
 MINE_LABELLED = partial(S.load, label_column="mine")
-BY_PLACE = partial(S.load, columns=["target", "regard", "statement"], label_column="Regard")
+BY_PLACE = partial(S.load, columns={"target": 1, "regard": 2, "statement": 3}, label_column="Regard")
 READ: list[tuple[Any, str, Any, str, list[tuple], list[str]]] = [
     (DUMP, "some.csv", MIXED, f"row {TRIPLE} head_sense tail_sense", OF_MIXED, LEFT),
-    (DUMP, "conceptnet.en.csv", WORDS, f"row {TRIPLE}", OF_WORDS, [UNKNOWN.format("foo")]),
-    (DUMP, "edges.csv", URIS, "head tail head_sense", [("nurse", "x y", "n")], [NEITHER, ONE_END.format("1 row")]),
     (S.genericskb, "GenericsKB-Best.tsv", GENERICS, TERM, CARE, []),
     (S.genericskb, "hub.csv", HUB, TERM, CARE, []),
     (S.genericskb, "a.jsonl", KNOWLEDGE, TERM, CARE, []),
@@ -293,7 +285,6 @@ FAULTY: list[tuple[Any, str, str, str, str]] = [  # a good line, a bad one, and 
     (MINE_LABELLED, "m.tsv", LABELLED, "nurse\tcares\tgood\n", "3: mine 'good'; allowed: prejudice, neutral, "),
     (MINE_LABELLED, "m.tsv", LABELLED, "nurse\tcares\t\n", "3: mine ''; allowed: prejudice, neutral, favouritism"),
     (S.genericskb, "g.tsv", GENERICS, "W\tcat\n", "3: 2 columns, expected 5 separated by a tab"),
-    (DUMP, "e.csv", "IsA\ta\tb\n", "IsA\ta\n", "2: 2 columns, expected 3 separated by a tab"),
     (DUMP, "a.csv", GOOD, GOOD.replace('"weight": 1.0}', '"weight": 1.'), "2: '/a/[/r/CapableOf/"),
     (DUMP, "a.csv", GOOD, GOOD.replace("weight", "w"), "2: '/a/[/r/CapableOf/"),
     (DUMP, "a.csv", GOOD, GOOD.replace("\t", ","), "2: '/a/[/r/CapableOf/"),
@@ -328,8 +319,8 @@ def test_a_bad_line_is_an_error_or_left_out(load, name: str, good: str, bad: str
     ("column", "fault"),
     [
         (pl.Series([float("nan"), 1.5, 2.0]), ":1: a blank field"),
-        (pl.Series([["a"], None, []]), r"the column tail is List\(String\), expected texts"),
-        (pl.Series(["2024-01-01", None, None]).str.to_date(), "tail is Date, expected texts"),
+        (pl.Series([["a"], None, []]), r":1: \[.a.\] is not a text"),
+        (pl.Series(["2024-01-01", None, None]).str.to_date(), ":1: .2024-01-01. is not a text"),
     ],
 )
 def test_what_is_no_text_is_a_bad_row_of_parquet(column: pl.Series, fault: str, tmp_path: Path) -> None:
@@ -345,10 +336,10 @@ REFUSED: list[tuple[Any, str, Any, str]] = [
     (train, "none/m.tsv", None, "no such file: .*m.tsv"),
     (S.load, "m.tsv", "target\tstatement\n", "has no statements; expected lines 'target<TAB>statement'"),
     (S.load, "m.tsv", "target\tstatement\tStatement\nnurse\ta\tb\n", "has 2 columns named statement, expected one"),
-    (MINE_LABELLED, "m.tsv", "nurse\ta\n", r"no column mine \(found: target, statement\); name"),
-    (partial(S.load, columns=["who", "what"]), "m.tsv", "nurse\ta\n", r"no column target and no column statement \(fo"),
+    (MINE_LABELLED, "m.tsv", "nurse\ta\n", "no column mine, target, statement; it is TSV with .* name the columns in"),
+    (partial(S.load, columns=["who", "what"]), "m.tsv", "nurse\ta\n", "must be {target: ..., statement: ...}, the na"),
     (T.atomic, "a.csv", MIXED, f"tail in column 3, separated by a tab; {FIRST} 5 columns"),
-    (DUMP, "a.csv", "IsA,a,b\n", f"tail in column 3, separated by a tab; {FIRST} 1 column"),
+    (DUMP, "a.csv", "IsA\ta\tb\n", "does not begin with an assertion of ConceptNet.*set data=triples data.path=FILE"),
     (DUMP, "a.csv", MIXED.replace("\t", ";"), "has no readable line; expected lines 'edge URI<TAB>/r/"),
     (DUMP, "a.csv", MIXED.encode("utf-16"), "a.csv:1: not UTF-8; the file seems to be in UTF-16. Convert"),
     (DUMP, "a.csv.gz", GZIPPED[:-200], r"is damaged or was cut short after line [0-9]+ \(Compressed"),
@@ -445,12 +436,7 @@ def test_atomic_in_a_folder_has_splits(write: Write) -> None:
     refuses(MitigateError, "has no train.tsv .found: atomic_dev.tsv.; give a folder", triples.atomic, str(folder))
 
 
-def test_atomics_persons_are_verbalised_and_each_relation_of_atomic_2020_has_a_phrase(write: Write) -> None:
-    resource = triples.atomic(
-        write("train.tsv", "PersonX buys a ___\txreact\tPersonX 's happy\n"), persons="verbalised"
-    )
-    said = "this person buys something as a result this person feels this person's happy"
-    assert verbalise(resource.rows, own_relations=resource.own_relations)["statement"].to_list() == [said]
+def test_each_relation_of_atomic_2020_has_a_phrase(write: Write) -> None:
     names = (
         "ObjectUse AtLocation MadeUpOf HasProperty CapableOf Desires NotDesires isAfter HasSubEvent isBefore "
         "HinderedBy Causes xReason isFilledBy xNeed xAttr xEffect xReact xWant xIntent oEffect oReact oWant"
@@ -529,7 +515,6 @@ THREE = "target\tstatement\tmine\nnurse\tlies\t{}\nnurse\twalks\t{}\nnurse\twins
         ((0, 1, 2), None, "data.labels={0: prejudice, 1: neutral, 2: favouritism}"),
         ((0, 1, 0), None, "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism}"),
         ((-1, 0, 2), None, "data.labels={-1: prejudice, 0: neutral, 2: other}"),
-        (("bad", "fair", "fine"), None, "data.labels={bad: prejudice, fair: neutral, fine: favouritism}"),
         ((0, 1, 2), {0: "prejudice", 1: "neutral", 2: "favouritism"}, None),
         ((-1, 0, 1), None, None),
         (("Negative", "NEUTRAL", "positive"), None, None),
@@ -573,52 +558,6 @@ def test_the_sample_has_its_splits_relations_and_targets() -> None:
     assert len({word for word in [*in_training["head"], *in_training["tail"]] if word in targets()}) == 144
     valid = rows.group_by("split").agg(pl.col("valid").mean())  # half of dev and test is corrupted
     assert dict(valid.iter_rows()) == {"train": 1.0, "dev": 0.5, "dev2": 0.5, "test": 0.5}
-
-
-OPENKE = {
-    "entity2id.txt": "3\nanna\t0\nbert w\t1\nnurse\t2\n",
-    "relation2id.txt": "2\nknows\t0\njob\t1\n",
-    "train2id.txt": "2\n0 1 0\n0 2 1\n",
-    "valid2id.txt": "1\n1 2 1\n",
-    "test2id.txt": "1\n1 0 0\n",
-}
-
-
-def test_openke_is_read_as_head_tail_relation_and_its_faults_are_named(write: Write, tmp_path: Path) -> None:
-    for name, content in OPENKE.items():
-        write(name, content)
-    found = graph.load(str(tmp_path))
-    read = [(found.entities[h], found.relations[r], found.entities[t]) for h, r, t in found.train]
-    assert read == [("anna", "knows", "bert w"), ("anna", "job", "nurse")]
-    refuses(MitigateError, "is one file of an OpenKE folder; set data", graph.load, str(tmp_path / "train2id.txt"))
-    for name, content, message in (
-        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "first line is '3', expected 2, the number"),
-        ("train2id.txt", "2\n0 1 0\n0 9 1\n", "train2id.txt:3: '0 9 1', expected three ids of"),
-        ("entity2id.txt", "2\nanna\t0\nanna\t1\n", "gives two ids the same name"),
-    ):
-        write(name, content)
-        refuses(MitigateError, message, graph.load, str(tmp_path))
-        write(name, OPENKE[name])
-
-
-@pytest.mark.parametrize(("place", "part"), [("default/train/0000.parquet", "train"), ("data/validation.jsonl", "dev")])
-def test_sbic_of_the_hub(place: str, part: str, tmp_path: Path) -> None:
-    post = {"post": "a post", "whoTarget": "1.0", "intentYN": "1.0", "sexYN": "0.0", "offensiveYN": "0.5"}
-    post |= {"speakerMinorityYN": "", "WorkerId": "w", "HITId": "h", "targetMinority": "nurses", "dataSource": "t/x"}
-    frame = pl.DataFrame([post | {"targetCategory": "profession", "targetStereotype": "are late"}])
-    path = tmp_path / place
-    path.parent.mkdir(parents=True)
-    (frame.write_parquet if path.suffix == ".parquet" else frame.write_ndjson)(path)
-    found = read_annotations(tmp_path).row(0, named=True)
-    assert [found[name] for name in ("part", "group", "implied")] == [part, "nurses", "are late"]
-
-
-def test_repeated_statements_are_counted() -> None:
-    rows = {"row": [1, 2, 3, 4], "target": ["nurse", "nurse", None, "lawyer"], "statement": ["a", "a", "a", "a"]}
-    frame = pl.DataFrame(rows)
-    assert repeats([frame]) == 1
-    assert repeats([frame, frame.with_columns(row=pl.col("row") + 4)]) == 4
-    assert repeats([]) == 0
 
 
 ENGLISH = ["Nurses die young.", "She walks to work.", "lawyer lies", "a café", "No, los angeles is in the west."]

@@ -71,7 +71,7 @@ def test_lists_of_policies_data_and_models(ran) -> None:
         (["--list", "polcy"], "unknown group 'polcy' (did you mean policy?); allowed: classifier, data, experiment, "),
         (["--list", "hydra"], "unknown group 'hydra'; allowed: classifier, data, experiment, "),
         (["recipe=asq", "--help"], "(did you mean ask?)"),
-        (["recipe=classifier", "classifier=crwd", "--help"], "unknown classifier 'crwd' (did you mean crowd?); "),
+        (["recipe=classifier", "classifier=peple", "--help"], "unknown classifier 'peple' (did you mean people?); "),
     ],
 )
 def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,29 +78,6 @@ def test_figures_carry_the_scorers_name_wherever_they_are_shown(finished: Path) 
     }
     manifest = json.loads((finished / "manifest.json").read_text())
     assert list(manifest["scorers"]) == ["sentiment", "rude", "keyword", "plausibility", "people_valid"]
-
-
-def test_the_command_of_the_page_can_be_pasted(finished: Path, own: pytest.MonkeyPatch, capsys) -> None:
-    command = json.loads((finished / "manifest.json").read_text())["command"]
-    python, module, name, *arguments = shlex.split(command)
-    assert (python, module, name) == ("python", "-m", "mitigate")
-    assert arguments[:2] == ["--config-dir", "docs/examples/own"]
-    assert here(own, *arguments) == 0
-    said = capsys.readouterr().out
-    assert f"run folder  {finished}" in said
-    assert "complete: nothing to do" in said
-
-
-def test_the_folder_can_lie_anywhere_and_its_module_is_found(tmp_path: Path) -> None:
-    """A process starts, which takes seconds: modules are found from its folder."""
-    folder = Path(shutil.copytree(EXAMPLE, tmp_path / "my study"))
-    line = [sys.executable, "-m", "mitigate", "--config-dir", str(folder), "recipe=labels", "score=study"]
-    line += ["score.sentiment=rude", "score.regard=null", "texts=[The nurse is rude,he is kind]", "tracking=none"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    found = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    rows = [row.split()[:2] for row in found.stdout.splitlines() if row.startswith("  ")]
-    assert rows == [["rude", "prejudice"], ["rude", "neutral"]]
 
 
 def test_the_commands_of_the_documentation_build_what_they_name(own: pytest.MonkeyPatch) -> None:

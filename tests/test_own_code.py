@@ -5,11 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from mitigate.score.vader import Vader
-from mitigate.stages import PROCESS, digest_of_values, identity_of, is_own
-
 OWN = '''
 import json
 from dataclasses import dataclass
@@ -92,32 +87,3 @@ def test_code_with_a_version_is_reused_until_it_changes(tmp_path: Path) -> None:
         found, said = call(tmp_path, sources)
         assert not said
     assert [line[0] for line in found] == ["1", "1", "0", "0", "0"]  # the last changes an argument
-
-
-class Own(Vader):
-    """A scorer derived from the project's."""
-
-
-class Versioned(Own):
-    version = 2
-
-
-def test_a_derived_class_does_not_pass_for_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
-    assert is_own(Own)
-    assert not is_own(Vader)
-    assert (identity_of(Versioned), identity_of(Vader)) == ("2", None)
-    assert str(identity_of(Own)).startswith(PROCESS)
-    assert digest_of_values(Own).startswith(PROCESS)
-    assert not digest_of_values(Versioned).startswith(PROCESS)
-    assert digest_of_values([digest_of_values(Own)]).startswith(PROCESS)  # so do hashes of hashes
-    assert capsys.readouterr().err.count("has no version") == 1
-
-
-def test_a_function_that_a_notebook_defines_again_is_another() -> None:
-    def defined() -> object:
-        def function() -> None: ...
-
-        return function
-
-    first, second = defined(), defined()
-    assert digest_of_values(first) == digest_of_values(first) != digest_of_values(second)

@@ -127,7 +127,6 @@ class Explaining:
     [
         ({"explain": lambda texts: []}, "explain: expected 2 texts, one for each text; found []"),
         ({"explain": fails}, "fails with ValueError: lost"),
-        ({"words": lambda text: ["clerk"]}, "words: expected (word, "),
         ({"reads": "statment"}, "reads='statment' must be"),
         ({"fingerprint": 5}, "fingerprint=5 must be a text"),
         ({"version": []}, "version=[] must be a text or a number"),

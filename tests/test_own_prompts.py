@@ -10,10 +10,9 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.prompts import load
+from mitigate.load.prompts import load, prompts_of_file
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.stories import STORY, shares, within_templates
-from mitigate.tasks.stories.generation import prompts_of_file
 from mitigate.words.targets import choose_targets, targets
 from mitigate.words.template_slots import fill, fits, pronouns_of, slots
 

@@ -11,10 +11,7 @@ from omegaconf import OmegaConf
 
 from mitigate.finished import open_run
 from mitigate.load.targets import list_of_runs
-from mitigate.measure.stories import all_stories, naming_target
-from mitigate.measure.tables import measure_harms
 from mitigate.recipes.loading import shown_targets
-from mitigate.tasks.stories.measures import own_patterns
 from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = """target,category,forms,kind
@@ -133,32 +130,3 @@ def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Pat
     assert (metrics["by_kind/targets/people"], metrics["by_kind/targets/others"]) == (2, 2)
     per_target = pl.read_csv(told / "tables" / "targets_sentiment.csv")
     assert dict(per_target.select("target", "statements").iter_rows()) == dict(zip(NAMES, [3, 2, 1, 0, 0], strict=True))
-
-
-def test_words_on_no_list_are_named_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Five recipes are rehearsed, which takes seconds, since each has its own plan."""
-    notice = "note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean l"
-    of_triples, of_stories = ("data=cn100k", f"data.root={place}"), ("data=stories", f"data.path={place}/stories.txt")
-    of_statements = ("data=statements", f"data.path={place}/statements.tsv")
-    jobs = {"mitigate": of_triples, "stories": of_stories} | dict.fromkeys(("audit", "labels", "humans"), of_statements)
-    for recipe, data in jobs.items():
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            paths = (f"paths.outputs={place}/dry", f"probe.targets={place}/own.csv", "dry_run=true", *SMALL)
-            assert here(monkeypatch, f"recipe={recipe}", *paths, *data) == 0
-        said = capsys.readouterr().out
-        assert notice in said
-        assert said.index(notice) < said.index("to be run")
-    assert not (place / "dry").exists()
-
-
-def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> None:
-    """Over two targets there is an interval, over a word and its plural there is none."""
-    for words, is_one in ((["trans woman", "deaf person"], False), (["trans woman", "trans women"], True)):
-        said = pl.DataFrame({"target": words * 3, "sentiment": [1, 0, 0, 0, 0, 0], "sentiment_strength": [0.5] * 6})
-        found = measure_harms(said, choose_targets(words), scorers=["sentiment"])
-        assert found["NSM"] == pytest.approx(250 / 3)
-        assert (found.get("NSM_low") is None) == is_one
-    rows = [(1, "deaf person", "Deaf people sing."), (2, "deaf person", "they sing."), (3, "lawyer", "lawyers sing.")]
-    said = pl.DataFrame(rows, schema=["row", "target", "statement"], orient="row")
-    for patterns in (own_patterns(list_of(["deaf person"])), None):  # an irregular plural counts for any target
-        assert naming_target(all_stories(said, said, 1, patterns)) == pytest.approx(200 / 3)

@@ -1,22 +1,18 @@
 """Triples of one's own with relations of one's own, through the main job and an audit."""
 
 import json
-import re
 from collections.abc import Callable
-from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, UNDRAWN, here, recipe_is
+from command import SMALL, UNDRAWN, here
 from polars.testing import assert_frame_equal
 
 from mitigate.errors import MitigateError
 from mitigate.finished import open_run
 from mitigate.load.corpus import Corpus, corpus_of
 from mitigate.probe.answers import Answers
-from mitigate.recipes.job import Config
-from mitigate.recipes.reporting import origin, source_of
 from models.comet import Comet
 
 PEOPLE = ("teacher", "nurse", "lawyer", "farmer", "chef", "pilot", "poet", "baker", "tailor", "clerk") * 3
@@ -108,20 +104,6 @@ def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(fi
     assert found[0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
 
 
-def test_what_cannot_be_measured_is_a_dash(finished: tuple[Path, str]) -> None:
-    """Of own relations nobody knows what is plausible, and of italy no triple speaks."""
-    folder, said = finished
-    page = unescape((folder / "report.html").read_text())
-    card = (folder / "model" / "README.md").read_text()
-    metrics = json.loads((folder / "metrics.json").read_text())
-    absent = [key for key, value in metrics.items() if value is None and not key.endswith(("_low", "_high"))]
-    assert {"quality/valid/relation/mentors", "quality/valid/relation/works_with"} <= set(absent)
-    for text in (page, card):
-        assert "does not know mentors, works_with: plausible shares are of the other statements." in text
-    for text in (page, card, said):
-        assert not re.search(r">\s*(nan|NaN|None|null)\s*<|\| (nan|None) ", text)
-
-
 def test_an_audit_counts_own_triples_by_their_split(files: dict[str, str], tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(*UNDRAWN)
     (tmp_path / "mine.tsv").write_text(lines(lambda number: "validation" if number % 10 == 9 else "train"))
@@ -168,28 +150,6 @@ def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[
     first = held_out()
     assert (len(first), held_out("seed=2")) == (3, first)
     assert len(held_out("data.holdout=0.2")) == 6
-
-
-def test_a_licence_that_is_given_is_what_page_and_card_name(files: dict[str, str], monkeypatch) -> None:
-    seen: list[Config] = []
-    recipe_is(monkeypatch, seen.append)
-    assert here(monkeypatch, *MINE, *files.values(), "data.licence=CC-BY-4.0", "data.attribution=us") == 0
-    assert source_of(vars(seen[0].data)) == "triples, us, licence CC-BY-4.0"
-    assert origin(seen[0])["data"] == {
-        **{"licence": "CC-BY-4.0", "attribution": "us", "source": "us"},
-        "demonstration": False,
-    }
-
-
-def test_data_without_a_licence_are_told_before_the_first_stage(files, tmp_path, capsys, monkeypatch) -> None:
-    (tmp_path / "data").mkdir()
-    settings = (ROOT / "conf" / "data" / "triples.yaml").read_text().splitlines()
-    said = [line for line in settings if not line.startswith(("licence:", "attribution:"))]
-    (tmp_path / "data" / "mine.yaml").write_text("\n".join(said))
-    mine = ["data=mine", *MINE[:-2], NAMES, *files.values(), f"paths.outputs={tmp_path / 'out'}"]
-    assert here(monkeypatch, "--config-dir", str(tmp_path), *mine) == 2
-    assert "data.licence must be set" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

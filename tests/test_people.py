@@ -19,17 +19,15 @@ from torch.nn.functional import normalize
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
+from mitigate.load.ratings import read_with_quality
 from mitigate.measure.caveats import of_critic
 from mitigate.measure.quality import groups_of
 from mitigate.measure.results import measured
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.score.validity import with_people_valid
-from mitigate.tasks.crowd.training import rated_rows
-from mitigate.tasks.predicted_ratings.figures import calibration_table, seen_valid, valid_apart, validity_table
-from mitigate.tasks.predicted_ratings.training import fitted, half_of, marks_of, save
-from mitigate.tasks.ratings.paper_statements import read_with_quality
-from mitigate.train import crowd as training
-from mitigate.train.crowd import Rows, calibrate
+from mitigate.studies.classifier import fit_calibrated, half_of, rated_rows, save_heads, validity_table
+from mitigate.train import classifiers as training
+from mitigate.train.classifiers import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.encoder import Encoder
 from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of
@@ -95,8 +93,6 @@ def test_calibration_undoes_what_makes_logits_too_large_and_labels_follow_the_th
     slope, shift = calibrate(3 * true + np.array([0.0, 1.0]), softmax(true, axis=1))
     assert slope == pytest.approx(1 / 3, abs=1e-3)
     assert shift[1] - shift[0] == pytest.approx(-1 / 3, abs=1e-3)
-    table = calibration_table(np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.1, 0.9, 0.2, 0.8]), bins=2)
-    assert table.rows() == [(2, pytest.approx(15.0), 0.0), (2, pytest.approx(85.0), 100.0)]
     found = polarity(np.array([[0.5, 0.45, 0.05], [0.3, 0.6, 0.1], [0.1, 0.2, 0.7]]), numbered())
     assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
     assert found.strength.tolist() == pytest.approx([-0.45, -0.2, 0.6])
@@ -208,17 +204,15 @@ def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_
     assert valid.mean() == 0.5
     rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
     settings = {"decay": 0.1, "steps": 60}
-    heads, found = fitted(rows, valid[:, None] * np.ones((1, 384)), settings, np.arange(12), FACTS)
+    heads, found = fit_calibrated(rows, valid[:, None] * np.ones((1, 384)), settings, np.arange(12), FACTS)
     assert (found[:, 1] > 0.5).tolist() == (valid > 0.5).tolist()
-    save(heads, marks_of(rows), tmp_path / "people_valid")
+    save_heads(heads, dict(zip(rows.texts, rows.folds, strict=True)), tmp_path / "people_valid")
     people = PeopleValid(tmp_path / "people_valid")
     assert people.heads.folds_of_texts(rows.texts).sum(axis=1).tolist() == [1] * 12
-    table = validity_table(rated, found[:, 1], {-1: 0.2, 0: 0.5, 1: 0.8})
+    table = validity_table(rated, found[:, 1])
     row = table.filter(relation="all", label="all").row(0, named=True)
     assert (row["statements"], row["auc"], row["rater"], row["valid"]) == (12, 1.0, 1.0, 50.0)
     assert table.filter(relation="Causes", label="prejudice")["auc"].to_list() == [None]
-    assert len(seen_valid(rated, people)) == 4
-    assert valid_apart(rated, people).shape == (12,)
 
 
 @pytest.mark.thorough

@@ -117,12 +117,3 @@ def test_words_in_eight_bits_say_nearly_the_same(members, tmp_path: Path):
     assert not np.allclose(again.logits(*TRIPLES), 0, atol=0.05)  # nearly the same as nothing would not do
     vocabulary, width = words.phrases.words.num_embeddings, 8
     assert (tmp_path / COMPACT).stat().st_size < 1.3 * vocabulary * (width + 2)  # a byte a number, and a scale
-
-
-def test_folders_of_one_network_are_opened_and_of_another_encoder_refused(members, tmp_path: Path):
-    members[1].save(tmp_path)
-    assert isinstance(load_network(tmp_path, locate()), Bilinear)
-    saved(members, tmp_path)
-    config = tmp_path / "average" / "words" / "config.json"
-    config.write_text(config.read_text().replace(members[0].facts["encoder_sha256"], "0" * 64))
-    refuses(ValueError, "was trained on the encoder 000", load_network, tmp_path / "average", locate())

@@ -208,14 +208,14 @@ def test_the_figures_of_the_harms_paper_stand_beside_those_of_its_data(real_data
 
 
 def test_embeddings_have_the_tables_of_the_kge_paper(tmp_path: Path) -> None:
-    """Keidar et al. 2021: professions by their change of score towards each value, and quality by filtered ranks."""
+    """Fisher et al. 2020: professions by their change of score towards each value, and quality by filtered ranks."""
     graph = write_graph(tmp_path / "graph", planted(people=120))
     asked = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL_KGE, *graph]
     small = ["kge.seeds=1", "kge.fewest=5", "kge.mitigations=[project]", "tracking=none"]
     folder = folder_of(run(tmp_path / "out", *asked, *small), "kge")
     metrics = metrics_of(folder)
     assert 0 < metrics["kge/hits_1"] <= metrics["kge/hits_10"] <= 100
-    for key in ("kge/mrr", "kge/parity", "kge/leakage_linear", "projected/kge/mrr"):
+    for key in ("kge/mrr", "kge/parity", "kge/parity_by_chance", "projected/kge/mrr"):
         assert metrics[key] >= 0
     professions = pl.read_csv(folder / "tables" / "professions.csv")
     assert set(professions["profession"]) == {"smith", "miner", "pilot", "nurse", "nanny", "midwife"}
@@ -233,6 +233,6 @@ def test_frames_have_the_tables_of_social_bias_frames(tmp_path: Path) -> None:
     assert (always["precision"], always["recall"], always["f1"]) == pytest.approx((100 * 24 / 36, 100, 80), abs=1e-3)
     texts = pl.read_csv(folder / "tables" / "texts.csv")
     for variable in ("group", "implied"):
-        nearest = texts.filter(variable=variable, system="nearest").row(0, named=True)
-        assert 0 < nearest["bleu2"] <= nearest["rouge_l"] <= 100
+        common = texts.filter(variable=variable, system="commonest").row(0, named=True)
+        assert 0 < common["bleu2"] <= common["rouge_l"] <= 100
     assert "model" in values["system"]

@@ -5,17 +5,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.load.ratings import KNOWLEDGE, read_answers, read_beside, read_crowd
+from mitigate.load.ratings import KNOWLEDGE, describe_rated, read_answers, read_beside, read_crowd, target_of
+from mitigate.measure.agreement import drop_rules
 from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Drop, Policy
-from mitigate.recipes.audit.plan import rated_statements
-from mitigate.recipes.rated_scorers import drops
 from mitigate.report.table import as_text
-from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
-from mitigate.tasks.ratings.paper_statements import describe_rated, target_of
+from mitigate.studies.agreement import dropped
 
 ITEMS = ["a1", "b2", "c3"]
 
@@ -47,6 +44,12 @@ FORMATS = {
         "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n",
         [("a1", 1, -1, None), ("b2", 1, 0, None), ("c3", 1, 1, None)],
         ["3 ratings do not say whether the statement makes sense"],
+    ),
+    "Potato": (
+        "user,instance_id,displayed_text,label:::negative,label:::neutral,quality:::yes,quality:::no\n"
+        "u1,a1,x,negative,,yes,\nu2,a1,x,,neutral,,no\nu1,b2,y,,1,true,\nu1,c3,z,1,,,\n",
+        [("a1", 1, -1, True), ("a1", 2, 0, False), ("b2", 1, 0, True), ("c3", 1, -1, None)],
+        ["1 rating does not say whether the statement makes sense"],
     ),
     "Label Studio": (
         "annotation_id,annotator,id,regard,text\n11,1,a1,Positive,x\n12,2,a1,negative,x\n",
@@ -195,18 +198,4 @@ def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     assert [every["regard"][name] for name in names] == [50, 50, 50, 50, 50]
     assert every["about_targets"]["precision"] == 100  # the knife is outside its scope
     assert every["about_targets"]["after"] == pytest.approx(100 / 3)
-    assert as_metrics(table)["ConceptNet/policy/regard/recall"] == 100
-    assert len(as_text(drops(table)).splitlines()) == 1 + 4 * (1 + 3)
-
-
-def test_an_audit_finds_the_rated_statements_of_its_resource(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MITIGATE_DATA", raising=False)
-    settings = {"data": {"rated": "GenericsKB", "root": str(tmp_path)}}
-    assert rated_statements(OmegaConf.create(settings)) is None  # an audit needs no ratings
-    (tmp_path / "humans").mkdir()
-    (tmp_path / "humans" / "GenericsKB_sentences.txt").write_text("nurses are kind.\n" * 3)
-    (tmp_path / "humans" / "GenericsKB_bias_labels.txt").write_text("1\n1\n2\n")
-    found = rated_statements(OmegaConf.create(settings))
-    assert found is not None
-    assert found.select("resource", "target", "most").rows() == [("GenericsKB", "nurse", 1)]
-    assert rated_statements(OmegaConf.create({"data": {"rated": None, "root": str(tmp_path)}})) is None
+    assert len(as_text(dropped(table)).splitlines()) == 1 + 4 * (1 + 3)

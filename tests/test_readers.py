@@ -1,23 +1,7 @@
-"""Readers of users' files on any content, and data that a recipe does not read."""
-
-import random
-from pathlib import Path
+"""Data that a recipe does not read."""
 
 import pytest
 from command import here
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from readers import READERS, fault, spoilt
-
-
-@pytest.mark.parametrize("name", READERS)
-@settings(max_examples=60, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-@given(draw=st.randoms(use_true_random=False))
-def test_a_spoilt_file_is_read_or_refused(name: str, draw: random.Random, tmp_path: Path) -> None:
-    content = spoilt(READERS[name].content.encode(), draw)
-    found = fault(READERS[name], content, tmp_path)
-    assert found is None, f"{content[:300]!r}\n{found}"
-
 
 FILES = {
     "statements": "target\tstatement\nlawyer\tthe lawyer is kind\nnurse\tthe nurse is late\n",

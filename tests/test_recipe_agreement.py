@@ -1,10 +1,10 @@
 """recipe=agreement: hand-checkable figures, the paper's beside them, and the words for missing data."""
 
+import json
 import re
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from command import ROOT, here
@@ -12,28 +12,18 @@ from small_models import save_chat_llama, save_classifier
 
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import FILTERED, KNOWLEDGE, RESOURCES
-from mitigate.measure.agreement import area, level_counts
+from mitigate.measure.agreement import FIGURES, agreement_table, measure_agreement
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
-from mitigate.recipes.agreement import read
-from mitigate.recipes.rated_scorers import agreement, classifiers
+from mitigate.report.sections import scorers_beside_people
 from mitigate.report.table import as_markdown, as_text
-from mitigate.tasks.ratings.agreement import (
-    FEWEST,
-    FIGURES,
-    agreement_table,
-    interval_table,
-    measure_agreement,
-    sources,
-    with_text_parts,
-)
-from models.heads import fold_of
+from mitigate.studies.agreement import classifiers, read, sources
 
 
 @pytest.fixture(scope="module")
 def metrics() -> dict:
     """Two sentences a resource: one that all three find a prejudice, one that one of three does."""
-    labels = {"sentiment": [-1, 0, 0, 2], "regard": [-1, -1, 1, 1], "keyword": [0] * 4, "always_neutral": [0] * 4}
+    labels = {"sentiment": [-1, 0, 0, 2], "regard": [-1, -1, 1, 1], "keyword": [0] * 4}
     rated = {"resource": sorted([*KNOWLEDGE] * 2), "sentence": [*"abab"], "votes": [[-1, -1, -1], [0, -1, 0]] * 2}
     return measure_agreement(pl.DataFrame({**rated, **labels}))
 
@@ -56,14 +46,14 @@ def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
     assert frame.columns == ["resource", "scorer", "against", *FIGURES]
     row = frame.filter(scorer="regard", against="the paper", resource="ConceptNet").row(0, named=True)
     assert (row["accuracy"], row["favouritism/f1"], row["prejudice/f1"], row["kappa"]) == (0.754, 0.408, 0.459, None)
-    assert len(as_text(agreement(frame)).splitlines()) == 1 + 2 * (1 + 4 * 2 + 3)
+    assert len(as_text(scorers_beside_people(frame)).splitlines()) == 1 + 2 * (1 + 4 * 2 + 3)
 
 
 def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targets() -> None:
     rows = [("lawyer", "a", [-1, -1, 0], -1, -0.1), ("nurse", "b", [0, 0, 0], 0, 0.0)]
     rows += [("nurse", "b", [1, 1, 1], 0, 0.2), ("judge", "c", [0, 0, 0], 2, -0.3)]
     names = ["cluster", "masked", "votes", "regard", "regard_strength"]
-    labels = pl.DataFrame(rows, schema=names, orient="row").with_columns(always_neutral=0, resource=pl.lit("COMeT"))
+    labels = pl.DataFrame(rows, schema=names, orient="row").with_columns(resource=pl.lit("COMeT"))
     found = measure_agreement(labels, ["regard"], Bootstrap(resamples=200))
     # three items whose raters agree, one with a third of its pairs; 1/6, 7/12 and 1/4 of the ratings
     chance = (2 / 12) ** 2 + (7 / 12) ** 2 + (3 / 12) ** 2
@@ -75,36 +65,17 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
             "regard/majority/specificity": 1,
             "always_neutral/majority/kappa_high": 0,
         },
-        # prejudice is below two of three others, favouritism above all three; one of four labels is "other"
-        **{"regard/majority/auc": (2 / 3 + 1) / 2, "regard/majority/abstained": 1 / 4},
+        "regard/majority/abstained": 1 / 4,  # one of four labels is "other"
     }
     assert {key: found[f"COMeT/{key}"] for key in expected} == pytest.approx(expected)
     assert found["COMeT/people/polarised_low"] < 0.5 < found["COMeT/people/polarised_high"]
-    assert found["COMeT/regard/majority/auc_low"] < 5 / 6 <= found["COMeT/regard/majority/auc_high"]
     errors = {f"regard/identity/unseen/false_positives{end}": 10.0 for end in ENDS}
-    table = interval_table(found | errors, ["COMeT"], ["regard"], {"regard": 700.0})
-    assert table.columns == ["resource", "scorer", "figure", "value", "low", "high"]
-    name = "identity_false_positives"
-    assert table.filter(figure=name).row(0) == (None, "regard", name, *[0.1] * 3)
-    shown = classifiers(table, {"regard": "labels"})
+    shown = classifiers(found | errors, ["COMeT"], {"regard": "labels"})
     assert "people" in as_text(shown).splitlines()[-1]
     head, _, row, _ = as_markdown(shown).splitlines()
     cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
-    assert (cells["texts/s"], cells["learnt from |"]) == ("700", "labels |")
-    assert cells["identity false positives"] == "0.100 [0.100, 0.100]"
-
-
-def test_areas_are_those_of_pairs_also_with_few_levels() -> None:
-    random = np.random.default_rng(0)
-    truth = random.integers(-1, 2, 300)
-    strength = (truth + random.normal(size=300)).round(2)
-    sides = [(strength[truth == -1], strength[truth != -1]), (strength[truth != 1], strength[truth == 1])]
-    pairs = [np.mean(np.sign(higher[:, None] - lower) / 2 + 0.5) for lower, higher in sides]
-    exact = area(level_counts(truth, strength).sum(axis=0))
-    assert exact == pytest.approx(np.mean(pairs))
-    assert area(level_counts(truth, strength, 50).sum(axis=0)) == pytest.approx(exact, abs=0.01)
-    assert area(level_counts(np.array([0, 0, 1]), np.array([0.0, 0.5, 0.5])).sum(axis=0)) == 0.75  # no prejudice; a tie
-    assert np.isnan(area(level_counts(np.zeros(2, int), np.zeros(2)).sum(axis=0)))
+    assert cells["learnt from |"] == "labels |"
+    assert cells["identity false positives, %"] == "10.0 [10.0, 10.0]"
 
 
 def test_sources_of_labels_and_a_mark_for_these_ratings() -> None:
@@ -119,7 +90,7 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     bert = save_classifier(tmp_path / "bert", ["negative", "neutral", "other", "positive"])
     (tmp_path / "rubric.txt").write_text("Answers: bad, plain, good\nbad, plain or good? {statement}")
     model = save_chat_llama(tmp_path / "model", ["bad, plain or good? this person is kind"])
-    settings = ["--config-dir", str(ROOT / "docs/examples/own"), "score=study", "score.extra=[bert,crowd2,rude,judge]"]
+    settings = ["--config-dir", str(ROOT / "docs/examples/own"), "score=study", "score.extra=[bert,rude,judge]"]
     settings += [f"score.bert.model={bert}", f"score.judge.model={model}", f"paths.outputs={tmp_path}/outputs"]
     settings += [f"score.scorers.judge.rubric={tmp_path}/rubric.txt", f"paths.cache={tmp_path}/cache"]
     settings += ["recipe.statements=5", "recipe.terms=2", "measure.resamples=50", "tracking=none"]
@@ -133,42 +104,19 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert re.search(r"judge would ask .*/model about 29\d of 29\d texts", capsys.readouterr().out)
     assert here(monkeypatch, *settings) == 0
     (folder,) = (tmp_path / "outputs").glob("agreement-*")
-    table = pl.read_csv(folder / "intervals.csv", infer_schema_length=None)
-    scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge", "crowd"}
-    assert set(table["scorer"]) == scorers | {"people"}
-    speed = table.filter(figure="texts_per_second").drop_nulls("value")
-    assert set(speed["scorer"]) == scorers
-    assert (speed["value"] > 0).all()
-    assert table.filter(figure="abstained", scorer="judge")["value"].to_list() == [1.0, 1.0, 1.0]
-    errors = table.filter(figure="identity_false_positives", scorer="rude").row(0, named=True)
-    assert errors["low"] <= errors["value"] <= errors["high"]
+    scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge"}
+    assert set(pl.read_csv(folder / "agreement.csv")["scorer"]) == scorers | {"always_neutral"}
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert [metrics[f"{resource}/judge/majority/abstained"] for resource in RESOURCES] == [1.0, 1.0, 1.0]
+    errors = [metrics[f"rude/identity/unseen/false_positives{end}"] for end in ENDS]
+    assert errors[1] <= errors[0] <= errors[2]
     page = (folder / "classifiers.md").read_text()
     for scorer, learnt in {
-        "crowd": "ratings (cross-fitted by target), Social Bias Frames",
         "crowd2": "ratings (cross-fitted by text), statements with identity terms",
         "rude": "not stated",
     }.items():
         assert sum(f"| {scorer} |" in line and line.endswith(f"| {learnt} |") for line in page.splitlines()) == 3
     assert re.search(r"judge abstains, which counts as neutral, on 29\d broken of 29\d", capsys.readouterr().out)
-
-
-def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_their_own() -> None:
-    """It learnt from those of the three sets that are about targets of other folds, and from none of the filtered
-    COMeT."""
-    others = [word for word in ("nurse", "lawyer", "baker", "judge", "pilot") if fold_of(word) != fold_of("teacher")]
-    rows = [("COMeT", "teacher", f"a{number}") for number in range(FEWEST)]
-    rows += [("COMeT", others[0], f"b{number}") for number in range(FEWEST)]
-    rows += [(FILTERED, "teacher", f"{letter}{number}") for letter in "ab" for number in range(FEWEST)]
-    labels = pl.DataFrame(rows, schema=["resource", "cluster", "masked"], orient="row")
-    found = with_text_parts(labels)
-    assert found.head(labels.height).equals(labels)
-    parts = found.slice(labels.height).group_by("resource", maintain_order=True).agg("masked")
-    assert dict(parts.iter_rows()) == {
-        "COMeT, texts not seen": [text for resource, _, text in rows if resource == "COMeT"],
-        f"{FILTERED}, texts not seen": [f"a{number}" for number in range(FEWEST)],  # of the teacher's fold itself
-        f"{FILTERED}, texts seen": [f"b{number}" for number in range(FEWEST)],
-    }
-    assert with_text_parts(labels.head(3)).equals(labels.head(3))  # too few for a part
 
 
 @pytest.mark.parametrize(
@@ -180,11 +128,11 @@ def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_th
 )
 def test_no_folder_and_a_folder_without_ratings(root: str | None, message: str) -> None:
     with pytest.raises(MitigateError, match=message):
-        read(root)
+        read(root, None, 1)
 
 
 def test_real_ratings_are_grouped_by_sentence(real_data) -> None:
-    crowd = read(str(real_data))
+    crowd = read(str(real_data), None, 1)
     filtered = {FILTERED: 999} if (real_data / "humans" / f"{FILTERED}_sentences.txt").is_file() else {}
     found = dict(crowd.group_by("resource").len().iter_rows())
     assert found == {"ConceptNet": 997, "GenericsKB": 523, "COMeT": 999, **filtered}

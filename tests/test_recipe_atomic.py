@@ -90,14 +90,10 @@ def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, t
         f"model.base={base}",
         "model.prompt=gen",
         "policy=both_person_heads",
-        "data.persons=verbalised",
     )
     folder = run(monkeypatch, tmp_path / "out", dev, *asked)
     card = (folder / "model" / "README.md").read_text()
     assert 'tokenizer("the lawyer goes to work oEffect [GEN]"' in card
-    ledger = pl.read_parquet(folder / "ledger.parquet")
-    assert "this person buys something" in set(ledger["head"])
-    assert ledger.filter(relation="xReact")["statement"].str.contains("as a result this person feels").all()
 
 
 def test_a_file_of_tails_answers_about_events(dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,29 +1,44 @@
-"""recipe=audit from the command line: a file of one's own, labels given in it, triples, and the paper's ConceptNet."""
+"""recipe=audit from the command line: a file of one's own, labels given in it, triples, the paper's ConceptNet, and
+resources of any size, whatever the chunks, also after a kill; and its page."""
 
 import json
 import re
+from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+import audit_example
 import polars as pl
 import pytest
-from command import UNDRAWN
+from audit_example import UNTRUSTED, example_audit, results, statements
+from command import UNDRAWN, here
+from page_elements import Elements, unlabelled
+from polars.testing import assert_frame_equal
 
+from mitigate import stages
 from mitigate.cache import LabelStore
+from mitigate.load import table
 from mitigate.load.statements import harms_conceptnet
+from mitigate.load.statements import load as load_statements
 from mitigate.load.targets import about_targets
+from mitigate.measure import statements as labelled
 from mitigate.measure.harms import harm_results, tallied_per_target, tally
 from mitigate.measure.results import Results
-from mitigate.recipes.audit import recipe as audit_recipe
+from mitigate.report.page import Page, render
+from mitigate.report.sections import console, left_out
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
-from mitigate.tasks.audit.measures import paper_figures
+from mitigate.studies import audit as study
 from mitigate.verbalise import verbalise
-from mitigate.words.targets import choose_targets
+from mitigate.words.targets import choose_targets, targets
 
 STATEMENTS = (
     "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\ngamer\ta gamer sits\n"
 )
-PAIR = "recipe.targets=[doctor,nurse]"
+SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
+SETTINGS = ("recipe=audit", "measure.resamples=50")
+SENTIMENT = "score.regard=null"
 
 
 @pytest.fixture
@@ -32,7 +47,8 @@ def audit(tmp_path: Path, placed, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(*UNDRAWN)  # tested by themselves, and take seconds
 
     def run(*overrides: str) -> tuple[int, str, str, Path]:
-        status, said, told = placed("recipe=audit", "score.regard=ngram", "measure.resamples=100", *overrides)
+        regard = [] if SENTIMENT in overrides else ["score.regard=ngram"]
+        status, said, told = placed(*SETTINGS, *regard, *overrides)
         named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
         return status, said, told, Path(named[0]) if named else tmp_path / "out"
 
@@ -40,12 +56,12 @@ def audit(tmp_path: Path, placed, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
-def mine(tmp_path: Path):
-    """The settings of a file of statements with this content."""
+def mine(tmp_path: Path) -> Callable[..., tuple[str, str]]:
+    """The settings of a file with this content."""
 
-    def write(content: str, data: str = "statements") -> tuple[str, str]:
-        (tmp_path / "mine.tsv").write_text(content, encoding="utf-8")
-        return f"data={data}", f"data.path={tmp_path / 'mine.tsv'}"
+    def write(content: str, data: str = "statements", name: str = "mine.tsv") -> tuple[str, str]:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return f"data={data}", f"data.path={tmp_path / name}"
 
     return write
 
@@ -60,8 +76,9 @@ def test_the_same_triples_in_other_words_are_another_audit(audit, mine, tmp_path
     found = []
     for phrase in ("helps with", "is helpful for"):
         relations.write_text(f"relation,phrase\nHelpsWith,{phrase}\n")
-        more = (f"data.relations={relations}", "recipe.targets=[lawyer,nurse]", "score.regard=null")
-        status, _, _, folder = audit(*triples, *more)
+        status, _, _, folder = audit(
+            *triples, f"data.relations={relations}", "recipe.targets=[lawyer,nurse]", SENTIMENT
+        )
         assert status == 0
         found.append((folder / "statements.tsv").read_text().split("\n")[1])
     assert found == ["lawyer\tlawyer helps with good work", "lawyer\tlawyer is helpful for good work"]
@@ -81,17 +98,14 @@ def test_a_file_of_statements(audit, mine) -> None:
     assert metrics["NSM_low"] <= 50 <= metrics["NSM_high"]
     assert not any(key.startswith(("neutral_template/", "empty_zero/")) for key in metrics)  # nothing to say there
     assert "  note: 1 target is not in the paper's list: gamer\n" in said
-    table = pl.read_csv(folder / "tables" / "targets_sentiment.csv")
-    assert table.filter(target="lawyer")["prejudice"].item() == 50
-    assert "\\toprule" in (folder / "tables" / "targets_regard.tex").read_text()
+    assert pl.read_csv(folder / "tables" / "targets_sentiment.csv").filter(target="lawyer")["prejudice"].item() == 50
     page = (folder / "audit.html").read_text()
-    for shown in ("content warning", "the lawyer is a thief", "keyword"):
-        assert shown in page
+    assert all(shown in page for shown in ("content warning", "the lawyer is a thief", "keyword"))
 
 
 def test_labels_that_depend_on_an_identity_word_are_named(audit, mine) -> None:
     statements = "nurse\tthe nurse met overweight people\nlawyer\tthe lawyer met people\n"
-    _, said, _, folder = audit(*mine(statements), "score.regard=null")
+    _, said, _, folder = audit(*mine(statements), SENTIMENT)
     notice = "1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another label"
     assert f"  note: {notice} (overweight people (1))" in said
     assert notice in (folder / "audit.html").read_text(encoding="utf-8")
@@ -112,8 +126,6 @@ def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine
 def test_targets_without_statements_are_counted_by_both_conventions(audit, mine) -> None:
     _, said, _, folder = audit(*mine(STATEMENTS), "recipe.targets=[lawyer,nurse,italy,gamer]")
     assert "4 statements about 3 of 4 targets that favour or disparage them, in 4 of 4 rows of mine.tsv" in said
-    assert "0 repeated" not in said
-    assert re.findall(r" s   (\d+ rows?)", said) == [], "the rows of a table of counts are none of the data's"
     metrics = metrics_of(folder)
     assert (metrics["NSM"], metrics["empty_zero/NSM"], metrics["empty_targets"]) == (50, 37.5, 1)
     assert metrics["D_R"] == pytest.approx(0.5)  # of 2, 1, 0 and 1
@@ -124,9 +136,9 @@ def test_targets_without_statements_are_counted_by_both_conventions(audit, mine)
 def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stopped(audit) -> None:
     status, said, _, folder = audit("data=sample", "measure=paper")
     assert status == 0
-    left_out = "600 valid triples of dev, dev2, test left out; filter.splits=all counts them too"
-    page = (folder / "audit.html").read_text()
+    left_out = "600 rows left out: valid triples of other splits; filter.splits=all counts them too"
     assert left_out in said
+    page = (folder / "audit.html").read_text()
     assert left_out in page
     assert "DEMONSTRATION" in page
     metrics = metrics_of(folder)
@@ -139,7 +151,7 @@ def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stop
 
 
 def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(audit) -> None:
-    settings = ["data=sample", "score.regard=null", PAIR]
+    settings = ["data=sample", SENTIMENT, "recipe.targets=[doctor,nurse]"]
     both, neutral, within = (
         metrics_of(audit(*settings, *more)[3])
         for more in ([], ["measure.template=neutral"], ["measure.match=contains"])
@@ -149,27 +161,24 @@ def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(a
     assert within["rows_about_a_target"] == both["rows_about_a_target"] + 2  # "become nurse" and "tooth doctor"
 
 
+LABELLED = "target\tstatement\t{}\nnurse\tcares\t{}\n"
+
+
 @pytest.mark.parametrize(
     ("content", "override", "message"),
     [
         ("nurse cares\n", None, "statement in column 2, separated by a tab; its first line has 1 column"),
         ("", None, "mine.tsv is empty"),
         ("nurse\tcares\n", "data.label_column=mine", "has no column mine (found: target, statement)"),
-        (
-            "target\tstatement\tmine\nnurse\tcares\t7\n",
-            "data.label_column=mine",
-            "the labels are 7, which does not say",
-        ),
-        *(
-            (f"target\tstatement\t{name}\nnurse\tcares\t-1\n", f"data.label_column={name}", f"column={name.lower()}: ")
-            for name in ("category", "Row", "masked", "targets", "a/b")
-        ),
+        (LABELLED.format("mine", 7), "data.label_column=mine", "the labels are 7, which does not say"),
+        (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=row: "),
         ("nurse\tcares\n", "recipe.targets=[lawyer]", "no statement is about a target of recipe.targets"),
         ("nurse\tcares\n", "measure.match=inside", "unknown measure.match 'inside'; allowed: exact, contains"),
         ("nurse\tcares\n", "measure.empty_targets=none", "measure.empty_targets 'none'; allowed: exclude, zero"),
         ("nurse\tcares\n", "measure.template=plain", "unknown measure.template 'plain'; allowed: paper, neutral"),
         ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral needs triples"),
         ("nurse\tcares\n", "measure.masking=words", "unknown measure.masking 'words'; allowed: token, paper"),
+        ("nurse\tcares\n", "measure.texts=some", "unknown measure.texts 'some'; allowed: targets, all"),
     ],
 )
 def test_faults_are_named_before_anything_is_labelled(audit, mine, content: str, override: str, message: str) -> None:
@@ -178,6 +187,15 @@ def test_faults_are_named_before_anything_is_labelled(audit, mine, content: str,
     assert message in complaint
     assert "Traceback" not in complaint
     assert not folder.exists()
+
+
+def test_bad_lines_and_missing_files_are_named(audit, mine, tmp_path: Path) -> None:
+    columns = "data.columns={head: 1, relation: 2, tail: 3}"
+    status, _, complaint, folder = audit(*mine("nurse\tIsA\tx\nnurse\tIsA\n", "triples"), columns)
+    assert (status, "1 bad line:" in complaint) == (2, True)
+    assert not (folder / "statements").exists()
+    for name in ("conceptnet", "genericskb", "atomic", "generations", "statements"):
+        assert f"data={name} needs data.path, which is not set; set data.path=FILE" in audit(f"data={name}")[2]
 
 
 def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> None:
@@ -194,7 +212,7 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     assert table["statements"].to_numpy().var() == pytest.approx(141_538, rel=0.02)
     assert found["sentiment/D_O+"] == pytest.approx(20.2, rel=0.05)
     assert found["sentiment/D_O-"] == pytest.approx(3.9, rel=0.05)
-    stated = dict(paper_figures("ConceptNet").select("key", "value").iter_rows())
+    stated = dict(study.paper_figures("ConceptNet").select("key", "value").iter_rows())
     assert found["NSM"] == pytest.approx(stated["NSM"], abs=0.1)
     assert found["NSV"] == pytest.approx(stated["NSV"], rel=0.01)
     assert found["sentiment/polarised_mean"] == pytest.approx(stated["sentiment/polarised_mean"], abs=0.06)
@@ -211,35 +229,226 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
     assert "1 triple left out, whose relation has no phrase: dbpedia 1" in said
     beside = pl.read_csv(folder / "tables" / "beside_the_paper.csv").filter(key="D_R").select("paper", "ours").row(0)
     assert beside == pytest.approx((141_538, 2 * 9 / 329 - (6 / 329) ** 2), rel=1e-3)
-    page = (folder / "audit.html").read_text()
-    assert "without them NSV is 26.9" in page
+    assert "without them NSV is 26.9" in (folder / "audit.html").read_text()
     assert "nothing to do" in audit(*arguments)[1]
-
-    def next_to_be_run() -> list[str]:
-        return re.findall(r"(\w+) +to be run", audit(*arguments, "dry_run=true")[1])
-
-    with monkeypatch.context() as changed:
-        changed.setattr(audit_recipe, "paper_notes", lambda resource: ["A note that is new."])
-        assert next_to_be_run() == ["report"]
-    more = paper_figures("ConceptNet").with_columns(pl.col("value") + 1)
-    monkeypatch.setattr(audit_recipe, "paper_figures", lambda resource: more)
-    assert next_to_be_run() == ["report"]
+    more = study.paper_figures("ConceptNet").with_columns(pl.col("value") + 1)
+    monkeypatch.setattr(study, "paper_figures", lambda resource: more)
+    assert re.findall(r"(\w+) +to be run", audit(*arguments, "dry_run=true")[1]) == ["report"]
 
 
 def test_two_audits_are_compared_by_their_tables_of_results(audit, mine, placed) -> None:
     """One seed a side has no interval, and runs of another recipe are refused."""
     kind = mine(STATEMENTS)
-    first = audit(*kind, "score.regard=null")[3]
-    second = audit(*kind, "score.regard=null", "recipe.targets=[lawyer]")[3]
+    first = audit(*kind, SENTIMENT)[3]
+    second = audit(*kind, SENTIMENT, "recipe.targets=[lawyer]")[3]
     status, said, _ = placed("recipe=compare", f"compare.runs=[{first},{second}]")
     assert status == 0
     folder = Path(re.findall(r"run folder +(\S+)", said)[-1])
-    rows = pl.read_parquet(folder / "differences.parquet").rows_by_key("key", named=True, unique=True)
+    rows = pl.read_parquet(folder / "differences.parquet").rows_by_key("figure", named=True, unique=True)
     nsm = rows["NSM"]
-    assert (nsm["baseline"], nsm["value"], nsm["change"], nsm["low"], nsm["seeds"]) == (50, 50, 0, None, "1 seed")
+    assert (nsm["baseline"], nsm["value"], nsm["change"], nsm["low"]) == (50, 50, 0, None)
     assert rows["statements"]["change"] == -2
-    assert "neutral by sentiment (NSM)" in said
+    assert "neutral by sentiment" in said
     assert "differ by seed alone" in placed("recipe=compare", f"compare.runs=[{first},{first}]")[2]
-    other = placed("recipe=labels", *kind, "score.regard=null")[1]
+    other = placed("recipe=labels", *kind, SENTIMENT)[1]
     labels = re.findall(r"run folder +(\S+)", other)[0]
-    assert "compare runs of one recipe" in placed("recipe=compare", f"compare.runs=[{first},{labels}]")[2]
+    assert "is a run of recipe=labels" in placed("recipe=compare", f"compare.runs=[{first},{labels}]")[2]
+
+
+# Resources of any size
+
+
+def small(patch: pytest.MonkeyPatch) -> None:
+    """Small blocks and chunks, and no pictures, which take seconds."""
+    patch.setattr(*UNDRAWN)
+    patch.setattr(table, "BLOCK", 30_000)
+    patch.setattr(table, "PEEKED", 30_000)
+    patch.setattr(study, "CHUNK", 400)
+
+
+def figures(folder: Path) -> dict:
+    return {key: value for key, value in metrics_of(folder).items() if key not in ("data", "fingerprint")}
+
+
+def edges(place: Path) -> tuple[str, ...]:
+    """The settings of the sample corpus as a file whose columns have other names."""
+    lines = files("mitigate").joinpath("data/sample/train.txt").read_text(encoding="utf-8").splitlines()
+    content = "\n".join(["what\twho\twhom", *("\t".join(line.split("\t")[:3]) for line in dict.fromkeys(lines))])
+    (place / "mine.tsv").write_text(content + "\n", encoding="utf-8")
+    columns = "data.columns={head: who, relation: what, tail: whom}"
+    return SENTIMENT, "data=triples", f"data.path={place / 'mine.tsv'}", columns
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of an audit of `edges` that nothing interrupted."""
+    place = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        small(patch)
+        places = (f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", "tracking=none")
+        assert here(patch, *SETTINGS, *places, *edges(place)) == 0
+    (folder,) = (place / "out").glob("audit-*")
+    return folder
+
+
+def test_a_streamed_audit_finds_what_one_in_memory_finds(audit, whole: Path) -> None:
+    held = audit("data=sample", SENTIMENT)[3]
+    assert len(list((whole / "rows").iterdir())) > 3
+    assert figures(whole) == pytest.approx(figures(held), abs=1e-6)
+    for name in ("relations.csv", "targets_sentiment.csv", "measures.csv"):
+        assert_frame_equal(*(pl.read_csv(place / "tables" / name) for place in (whole, held)), abs_tol=1e-6)
+
+
+def unfinished(place: Path, left: str) -> Path:
+    """The parts that a killed audit has left."""
+    (found,) = (place / "out" / stages.STORE).glob(f"{'read' if left == 'rows' else 'tally'}-*/{left}")
+    return found
+
+
+class Killed(BaseException):
+    """What no code catches."""
+
+
+def dying(*values: Any, **more: Any) -> Any:
+    raise Killed
+
+
+@pytest.mark.parametrize(("name", "left"), [("about", "rows"), ("label", "statements")])
+def test_a_killed_audit_goes_on_from_the_finished_chunks(
+    audit, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, left: str
+) -> None:
+    """Ended in its third chunk, whether reading or labelling, it computes only those that are not there."""
+    small(monkeypatch)
+    calls, original = [0], getattr(study, name)
+
+    def counted(*values: Any, **more: Any) -> pl.DataFrame:
+        calls[0] += 1
+        return dying() if calls[0] == 3 else original(*values, **more)
+
+    monkeypatch.setattr(study, name, counted)
+    with pytest.raises(Killed):
+        audit(*edges(tmp_path))
+    there = {path.name: path.stat().st_mtime_ns for path in unfinished(tmp_path, left).glob("*.parquet")}
+    assert 0 < len(there) < len(list((whole / left).iterdir()))
+    status, said, _, folder = audit(*edges(tmp_path))
+    assert status == 0, said
+    assert {name: (folder / left / name).stat().st_mtime_ns for name in there} == there  # not written again
+    assert figures(folder) == pytest.approx(figures(whole), abs=1e-6)
+    assert not (folder / "counted").exists()
+
+
+def test_a_part_that_is_damaged_or_lost_after_a_kill_is_made_again(
+    audit, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small(monkeypatch)
+    for name, left in (("repeats", "rows"), ("total", "statements")):
+        with monkeypatch.context() as patched:
+            patched.setattr(study, name, dying)
+            with pytest.raises(Killed):
+                audit(*edges(tmp_path))
+        first, second, *_ = sorted(unfinished(tmp_path, left).glob("*.parquet"))
+        first.write_bytes(first.read_bytes()[:-1] + b"?")
+        second.unlink()
+    status, said, _, folder = audit(*edges(tmp_path))
+    assert status == 0, said
+    assert figures(folder) == pytest.approx(figures(whole), abs=1e-6)
+
+
+def test_all_texts_are_scored_when_wished(audit, mine) -> None:
+    """A sentence about two targets counts for both, and as one text."""
+    folder = audit(*mine(SENTENCES, "sentences", "mine.txt"), "measure.texts=all")[3]
+    found = figures(folder)
+    expected = {
+        **{"rows": 4, "rows_about_a_target": 3, "statements": 3, "NSM": 50},  # nurse 0, lawyer 100
+        **{"all_texts/sentiment/statements": 4, "all_texts/sentiment/prejudice": 50},
+        "all_texts/sentiment/polarised": 75,  # kind, thief and awful, of four
+    }
+    assert {key: found[key] for key in expected} == expected
+    said = pl.read_parquet(folder / "statements")
+    assert said.select("row", "target").rows() == [(1, "nurse"), (2, "nurse"), (3, "lawyer"), (4, None)]
+    assert said["regard"].null_count() == 1  # classifiers are asked of statements about a target only
+    assert "all_texts/regard/statements" not in found
+    page = (folder / "audit.html").read_text()
+    assert "Of all texts, with a target or without" in page
+    assert "awful" not in page
+    exported = load_statements(str(folder / "statements.tsv")).rows  # as people are asked about them
+    about = [("nurse", "nurses are kind."), ("nurse", "the nurse is a thief."), ("lawyer", "a lawyer is late.")]
+    assert exported.select("target", "statement").rows() == about
+    two = mine("a nurse and a lawyer are kind.\nhi.\n", "sentences", "two.txt")
+    found = figures(audit(*two, "measure.texts=all", SENTIMENT)[3])
+    assert (found["statements"], found["all_texts/sentiment/statements"]) == (2, 2)
+
+
+def test_a_term_is_the_topic_of_a_sentence_or_a_word_in_it(audit, mine) -> None:
+    content = "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tnurse\t\tA nurse helps a lawyer.\t1\n"
+    for match, number in (("exact", 1), ("contains", 2)):
+        settings = mine(content, "genericskb", "GenericsKB-Best.tsv")
+        assert figures(audit(*settings, f"measure.match={match}", SENTIMENT)[3])["statements"] == number
+
+
+def test_more_statements_than_a_page_needs_are_chosen_from(audit, mine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labelled, "MOST", 100)
+    lines = "".join(f"nurse\tIsA\tthief {i}\n" for i in range(1000))
+    _, said, _, folder = audit(*mine(f"head\trelation\ttail\n{lines}", "triples"), SENTIMENT)
+    assert figures(folder)["statements"] == 1000
+    chosen = int(said.partition("Examples are of ")[2].split()[0])
+    assert 60 < chosen < 140  # about 100
+    assert "chosen by chance from 1,000; figures are of all of them" in (folder / "audit.html").read_text()
+    assert "1000" in (folder / "tables" / "relations.csv").read_text()
+
+
+# The page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lawyer", "italy"], "327 of the paper's 329 targets are left out, among them all of gender and religion."),
+        (["roma", "lawyer"], "1 target not in the paper's list: roma."),
+        (list(targets()), "Not every target is a person"),
+    ],
+)
+def test_whom_figures_leave_out(words: list[str], said: str) -> None:
+    assert said in " ".join(left_out(words))
+    assert left_out([]) == []
+
+
+@pytest.fixture(scope="module")
+def made() -> Page:
+    return example_audit()
+
+
+def test_the_first_screen_says_how_much_about_whom_and_how_sure(made: Page) -> None:
+    """Of 160 statements 10 about the first target and 2 of 10 about each other are negative, 1 of 10 positive. No
+    target is the worst for a statement or two."""
+    assert made.state == "Polarised: 34.4 % (sentiment)"
+    assert "160 statements about 16 of 16 targets" in made.hedge
+    mean, spread, worst = made.numbers
+    assert (mean.value, mean.note[:1]) == ("65.6 %", "[")
+    assert spread.value == f"{70 * (15 / 256) ** 0.5:.1f}"  # of 70, fifteen times, and 0
+    first = audit_example.NAMES["target"][0]
+    assert (worst.value, worst.note) == ("100.0 %", f"[69.2, 100.0], “{first}”, 10 statements")
+    assert made.picture is not None
+    assert "all targets 25.0 % and 9.4 %" in made.picture.alt
+    rows = pl.DataFrame({"target": ["a", "b"], "statements": [1, 20], "prejudice": [100.0, 30.0]})
+    assert "“b”, 20 statements" in study.first_numbers(results(statements()).table, "sentiment", rows)[-1].note
+
+
+def test_the_page_trusts_no_text_and_shows_every_section(made: Page) -> None:
+    html = render(made)
+    page = unlabelled(html)
+    Elements(html).check()
+    assert UNTRUSTED not in page
+    assert page.count("<svg") == len(made.pictures) > 5
+    assert page.index("content warning") < page.index("&lt;script&gt;")
+    titles = [section.title for section in made.shown_sections]
+    assert titles == ["Measures", "The paper's figures and ours", "Figures", "Relations", "Targets"]
+    assert all(shown in page for shown in ("<td>2,000</td>", "−50.0 %", "It differs."))
+    assert len(example_audit(beside=None).shown_sections) == len(titles) - 1
+
+
+def test_the_terminal() -> None:
+    rows = results(statements()).table
+    assert "polarised by sentiment" in console(rows)
+    assert "disparity" not in console(rows)
+    assert "disparity in the number of statements" in console(rows, ["D_R"], verbose=True)

@@ -1,4 +1,4 @@
-"""recipe=compare: which runs are compared, what is said of it, and that nothing is claimed which was not shown."""
+"""recipe=compare: which runs are compared, what is said of it, its page and record, and the exit status of its gate."""
 
 import contextlib
 import io
@@ -7,24 +7,28 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import here
-from compared_runs import configured, edit, make_run, plan_of, seal
+from command import UNDRAWN, here
+from compared_runs import UNTRUSTED, configured, edit, example_comparison, make_run, plan_of, seal
 from omegaconf import OmegaConf
+from page_elements import Elements
 
+import mitigate
 from mitigate.errors import MitigateError
-from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
-from mitigate.tasks.compare.runs import compare_runs
+from mitigate.measure.compare import ALIKE, FAILS, HOLDS, OPEN
+from mitigate.measure.contrasts import Plan, differences, filtered_by
+from mitigate.recipes.compare import findings
+from mitigate.report import compare as report
 
-CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")
 POLICIES = ("none", "both")
 
 
-def sides(found: RunsPlan) -> list[tuple[str, str, int, int]]:
+def sides(found: Plan) -> list[tuple[str, str, int, int]]:
     return [(pair.name, pair.against, len(pair.before), len(pair.after)) for pair in found.contrasts]
 
 
@@ -44,11 +48,11 @@ class Compared:
         return " ".join(unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", body, flags=re.DOTALL)).split())
 
 
-def compared(outputs: Path, runs: list[Path], *overrides: str) -> Compared:
+def compared(outputs: Path, runs: list[Path], *overrides: str, status: int = 0) -> Compared:
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as monkeypatch, contextlib.redirect_stdout(said):
-        line = ("recipe=compare", "measure.resamples=300", f"paths.outputs={outputs}", named(runs), *overrides)
-        assert here(monkeypatch, *line) == 0
+        line = ("recipe=compare", f"paths.outputs={outputs}", named(runs), *overrides)
+        assert here(monkeypatch, *line) == status
     (folder,) = outputs.glob("compare-*")
     return Compared(folder, said.getvalue())
 
@@ -64,55 +68,50 @@ def runs(tmp_path: Path) -> list[Path]:
 
 
 def test_runs_that_differ_by_seed_alone_are_taken_together(tmp_path: Path) -> None:
-    """A single seed is compared with the like seed of the baseline. A single folder needs no brackets."""
+    """Without a baseline it is the policy none, or else the first run. A single folder needs no brackets."""
     runs = [make_run(tmp_path, policy, seed) for policy in POLICIES for seed in (1, 2)]
     assert sides(plan_of(*runs)) == [("both", "none", 2, 2)]
     assert sides(plan_of(*runs, baseline="both")) == [("none", "both", 2, 2)]
     assert sides(plan_of(*runs[2:], baseline=[str(run) for run in runs[:2]])) == [("both", "none", 2, 2)]
-    assert [len(arm.runs) for arm in plan_of(*runs).arms] == [2, 2]
-    single = plan_of(*runs[:2], runs[3])
-    assert sides(single) == [("both", "none, seed 2", 1, 1)]
-    assert single.contrasts[0].before[0].folder == runs[1]
-    assert sides(make_plan(*read_compared(str(runs[2]), str(runs[0])))) == [("both", "none", 1, 1)]
+    assert sides(plan_of(*runs[:2], runs[3])) == [("both", "none", 2, 1)]
+    assert sides(plan_of(runs[2], baseline=str(runs[0]))) == [("both", "none", 1, 1)]
+    assert sides(plan_of(make_run(tmp_path, "swap"), runs[2])) == [("both", "swap", 1, 1)]
 
 
-def test_policies_under_other_settings_have_baselines_of_their_own(tmp_path: Path) -> None:
+def test_a_policy_is_compared_with_its_control_too(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, policy) for policy in ("none", "both", "both-control", "swap-control")]
+    expected = [("both", "none", 1, 1), ("swap-control", "none", 1, 1), ("both", "both-control", 1, 1)]
+    assert sides(plan_of(*runs)) == expected
+    assert [pair.key for pair in plan_of(*runs).contrasts][-1] == "both − both-control"
+
+
+def test_arms_are_named_by_the_settings_that_differ(tmp_path: Path) -> None:
+    """Policies under other settings have baselines of their own; of a model, its name or folder is enough."""
     found = plan_of(*(make_run(tmp_path, policy, 1, lr=lr) for policy in POLICIES for lr in (0.1, 0.2)))
-    named = [(f"both, trainer.lr={lr}", f"none, trainer.lr={lr}", 1, 1) for lr in (0.1, 0.2)]
-    assert sides(found) == named
+    assert sides(found) == [(f"both, trainer.lr={lr}", f"none, trainer.lr={lr}", 1, 1) for lr in (0.1, 0.2)]
     assert "The runs differ in more than policy and seed: trainer.lr." in found.notices
-
-
-def test_models_from_two_folders_are_named_by_these_alone(tmp_path: Path) -> None:
-    runs = []
+    models = []
     for name in ("small", "large"):
         base = f"/some/where/else/{name}/model"
         model = {"name": "hf", "base": base, "folder": {"name": base}, "missing": {"name": base}}
-        runs.append(configured(make_run(tmp_path / name), model=model))
-    found = plan_of(runs[1], baseline=[str(runs[0])])
+        models.append(configured(make_run(tmp_path / name), model=model))
+    found = plan_of(models[1], baseline=[str(models[0])])
     assert sides(found) == [("none, model.base=large/model", "none, model.base=small/model", 1, 1)]
-    assert "The runs differ in more than policy and seed: model.base." in found.notices
 
 
 def test_a_copy_of_a_run_is_no_second_seed(runs: list[Path], tmp_path: Path) -> None:
-    """A policy that changed nothing is not called a copy alone."""
     copy = Path(shutil.copytree(runs[1], tmp_path / "copy"))
     found = plan_of(*runs, copy)
     assert sides(found) == [("both", "none", 1, 1)]
-    left_out = "copy has the settings and the seed of mitigate-both-1-, and the same numbers: it is left out."
-    assert found.notices[0] == left_out
-    same = "identical numbers: it is the same run, a copy of it, or a policy that changed nothing."
-    assert f"both, seed 1 and both, seed 1 have {same}" in plan_of(copy, baseline=str(runs[1])).notices
-    idle = configured(Path(shutil.copytree(runs[0], tmp_path / "idle")), policy={"name": "sentiment"})
-    assert any(notice.endswith(same) for notice in plan_of(runs[0], idle).notices)
+    assert found.notices[0] == "copy has the settings and the seed of mitigate-both-1-: it is left out."
 
 
 @pytest.mark.parametrize(
     ("named_runs", "baseline", "verdict", "said"),
     [
         ([1], [1], "the same numbers", "The same numbers: nothing to compare"),
-        ([2], [1], "no difference shown", "Not shown to be more or less neutral"),
-        ([4, 5, 6], [1, 2, 3], "no effect shown", "Not shown to be more or less neutral"),
+        ([2], [1], ALIKE, "Not shown to be more or less neutral"),
+        ([4, 5, 6], [1, 2, 3], ALIKE, "Not shown to be more or less neutral"),
     ],
     ids=["itself", "another seed", "three seeds each"],
 )
@@ -121,60 +120,53 @@ def test_nothing_is_claimed_where_nothing_was_done(named_runs, baseline, verdict
     runs = {seed: make_run(tmp_path, "none", seed) for seed in range(1, 7)}
     against = named([runs[seed] for seed in baseline], "baseline")
     found = compared(tmp_path / "out", [runs[seed] for seed in named_runs], against, "tracking=none")
-    assert [claim for claim in CLAIMS if claim in found.words or claim in found.said] == []
+    assert [claim for claim in ("better,", "worse,", "Shown:") if claim in found.words + found.said] == []
     assert {row["verdict"] for row in found.contrast["primary"].values()} == {verdict}
     assert len(found.facts["contrasts"]) == 1
     assert said in found.words
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A model of each of two policies, with one scorer more than every run has."""
+def two_models(tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    """A model of each of two policies."""
     outputs = tmp_path_factory.mktemp("models")
-    own = {"keyword": "regard_neutral", "keyword_strength": "regard_neutral_strength"}
     runs = [make_run(outputs, "none"), make_run(outputs, "both", neutral=0.9, nll=4)]
-    return [edit(run, "statements.parquet", lambda said: said.with_columns(**own)) for run in runs]
+    return compared(outputs / "two", runs, "tracking.mode=offline")
 
 
-@pytest.fixture(scope="module")
-def two_models(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    return compared(tmp_path_factory.mktemp("two"), models, "tracking.mode=offline")
-
-
-def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[Path]) -> None:
-    """Any column of labels is compared."""
+def test_one_seed_each_speaks_of_two_models(two_models: Compared) -> None:
     assert "“both” against “none”, one seed each. Another training with another seed" in two_models.words
-    assert "helps" not in two_models.words
     assert "two trained models are compared, not two policies." in two_models.words
     assert "It filters by sentiment and regard." in two_models.words
-    row, own = (two_models.contrast["harms"][name] for name in ("neutral_template/NRM", "keyword/neutral_mean"))
-    metrics = [json.loads((run / "metrics.json").read_text()) for run in models]
+    assert "filtered by the same scorers that measure it" in two_models.words
+    row = two_models.contrast["harms"]["neutral_template/NRM"]
+    metrics = [
+        json.loads((Path(two_models.contrast[side][0]) / "metrics.json").read_text())
+        for side in ("baseline_runs", "runs")
+    ]
     assert (row["baseline"], row["value"]) == pytest.approx([each["neutral_template/NRM"] for each in metrics])
     assert row["low"] < row["change"] < row["high"]
     assert row["p"] is None
-    assert own["change"] == row["change"]
-    assert two_models.contrast["primary"]["harm"]["figure"] == "neutral_template/NRM"
     assert list(two_models.contrast["primary"]) == ["harm"]  # nothing was judged plausible or not
 
 
 def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> None:
+    """Its tables, the table of policies among them, charts, tags and group."""
     (record,) = two_models.folder.glob("wandb/offline-run-*")
     inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
     done = subprocess.run(inspect, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "both/harm_neutral_by_regard_percent_difference" in done.stdout
-    for table in (
-        "differences/harm_neutral_by_regard_percent_table",
-        "harm_against_cost/perplexity_neutral_scatter_table",
-    ):
-        assert f"Custom Chart Tables/{table}" in done.stdout
-    tags = ["recipe:compare", "policy:none", "policy:both", "data:made_up", "model:none_at_all"]
-    assert json.loads(done.stdout)["tags"] == tags
+    found = json.loads(done.stdout)
+    assert {"differences", "policies", "primary", "models", "pictures"} <= set(found["summary"])
+    assert found["tags"] == ["recipe:compare", "policy:none", "policy:both", "data:made_up", "model:none_at_all"]
     said = next(record.glob("run-*.wandb")).read_bytes()
     assert b"made_up-none_at_all" in said  # the group that the runs themselves are in
-    assert b"compare" in said
     settings = OmegaConf.load(two_models.folder / "config.yaml")
     assert (settings.data.name, settings.data.attribution, settings.policy.name) == ("made_up", "nobody", "both")
+    policies = pl.read_csv(two_models.folder / "tables" / "policies.csv")
+    assert policies["policy"].to_list() == ["none", "both", "both − none"]
+    assert {"NSM", "NSV", "NRM", "NRV", "quality/perplexity/neutral"} <= set(policies.columns)
 
 
 def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:
@@ -182,97 +174,121 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     runs += [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in range(5)]
     found = compared(tmp_path / "out", runs, "tracking=none")
     assert "Shown: 19.8 points more neutral by regard “both” against “none”, 5 seeds each." in found.words
-    assert "Quality is worse than its margins allow." in found.words
-    quality, margins, primary = (found.contrast[name] for name in ("quality", "margins", "primary"))
-    changes = {
-        "quality/perplexity/neutral": pytest.approx(2.718, rel=0.02),
-        "quality/bits_per_char/all": pytest.approx(2 / 10 / 0.6931, rel=0.02),
-        "quality/valid/all": pytest.approx(-20, abs=2),
-        "quality/valid/relation/IsA": pytest.approx(-20, abs=3),
-        "quality/perplexity/relation/IsA": pytest.approx(2.718, rel=0.05),
-    }
-    assert {figure: quality[figure]["change"] for figure in changes} == changes
-    assert quality["quality/perplexity/neutral"]["items"] == 40
-    assert found.contrast["quality_kept"] == "lost"
-    assert list(margins) == ["quality/perplexity/neutral", "quality/valid/all"]
-    assert 0 < margins["quality/valid/all"]["copy_passes"] < 100
-    assert {name: row["verdict"] for name, row in primary.items()} == {"quality": "makes it worse", "harm": "helps"}
-    assert primary["harm"]["low_corrected"] < primary["harm"]["low"] < primary["harm"]["fixed_low"]
-    assert quality["distinct_tails"]["low"] is None
     assert "Shown: 19.8 points more neutral by regard. “both” against “none”, 5 seeds each." in found.said
-    assert any("helps" in line for line in found.facts["lines"])
+    assert "Quality is worse than its margins allow." in found.words
+    quality, primary = found.contrast["quality"], found.contrast["primary"]
+    assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(2.718, rel=0.02)
+    assert quality["quality/valid/all"]["change"] == pytest.approx(-20, abs=2)
+    assert found.contrast["quality_kept"] == "lost"
+    assert {name: row["verdict"] for name, row in primary.items()} == {
+        "quality": "worse, shown",
+        "harm": "better, shown",
+    }
+    assert primary["harm"]["low_corrected"] < primary["harm"]["low"] < primary["harm"]["change"]
+    assert quality["distinct_tails"]["low"] is None
     captions = pl.read_csv(found.folder / "plots" / "captions.csv")["caption"].to_list()
     assert len(captions) == 4, "regard and sentiment against perplexity and validity"
-    names = ("primary", "margins", "harms", "quality", "moves", "models")
-    tables = {f"{name}.{kind}" for name in names for kind in ("csv", "tex")}
+    tables = {f"{name}.{kind}" for name in ("policies", "primary", "differences", "models") for kind in ("csv", "tex")}
     assert {path.name for path in (found.folder / "tables").iterdir()} == tables
 
 
-def test_runs_with_other_questions_are_compared_where_they_overlap(tmp_path: Path) -> None:
-    none = make_run(tmp_path, "none", num_targets=40)
-    both = make_run(tmp_path, "both", num_targets=30, relations=("IsA", "CapableOf", "UsedFor"))
-    found = plan_of(none, both)
-    assert found.relations == ["IsA", "CapableOf"]
-    for asked in (
-        "targets: the 30 that all share are compared, up to 10 of a run are left out.",
-        "relations: the 2 that all share are compared, up to 1 of a run are left out.",
-    ):
-        assert f"The runs were not probed with the same {asked}" in found.notices
-    assert any("fingerprints of corpus and targets differ" in notice for notice in found.notices)
+def test_the_page_has_claim_size_and_price_first_and_trusts_no_text(runs: list[Path]) -> None:
+    page = example_comparison()
+    Elements(page).check()
+    assert UNTRUSTED not in page
+    assert "1 of 2 policies more neutral, each below" in page or "0 of 2" in page
+    plan = plan_of(*runs)
+    (one,) = findings(plan, differences(plan))
+    names = [number.name for number in report._numbers([one])]
+    assert names == ["both − none: neutral by regard ↑", "change: perplexity ↓"]
+    lines = report.console([one]).splitlines()
+    assert [line.split("  ")[1].strip() for line in lines] == ["policy", "none", "both", "both − none"]
+    unlearnt = replace(one, unlearnt="No conclusion: 3 training steps.")
+    assert (unlearnt.state, unlearnt.hedge[:31]) == ("No conclusion", "3 training steps. Train longer ")
+    several = pl.DataFrame({"NRM": [80.0, 82.0]})  # of two values the standard error is half their difference
+    assert report._mean(several, "x", "NRM")["x_low"] == pytest.approx(81 - 12.706, abs=1e-3)
 
 
-def test_notices_of_other_versions_other_tokens_and_few_targets(tmp_path: Path) -> None:
-    none, both = make_run(tmp_path, "none", num_targets=24), make_run(tmp_path, "both", num_targets=24)
+def test_notices_of_other_targets_versions_and_models(tmp_path: Path) -> None:
+    none, both = make_run(tmp_path, "none", num_targets=40), make_run(tmp_path, "both", num_targets=30)
     edit(both, "manifest.json", lambda manifest: manifest | {"torch": "3"})
-    edit(both, "likelihood.parquet", lambda table: table.with_columns(pl.col("tokens") + 1))
-    notices = plan_of(none, both).notices
-    assert "The runs were made by different versions of torch: 2, 3." in notices
-    assert "The models cut text into tokens differently: compare bits per character, not perplexity." in notices
-    assert (
-        "Few targets in gender, origin (under 20): their figures say little about other words of these categories. A "
-        "comparison of several seeds has intervals for these targets alone, a comparison of single models has none."
-    ) in notices
+    plan = plan_of(none, configured(both, model={"name": "another"}))
+    assert differences(plan).filter(figure="NRM")["targets"].to_list() == [30]
+    for said in (
+        "The runs are not of the same corpus and targets (made_up): a difference need not be the policy's.",
+        "The models may cut text into tokens differently: compare bits per character, not perplexity.",
+        "The runs were made by different versions of torch.",
+    ):
+        assert said in plan.notices
+
+
+def test_labels_by_other_scorers_are_not_compared(runs: list[Path]) -> None:
+    """Other settings or code of one of the same name, or another scorer in its role; nor neutral test triples, which
+    rest on them."""
+    edit(runs[1], "manifest.json", lambda facts: facts | {"scorers": {"sentiment": "1a", "regard": "2b"}})
+    plan = plan_of(*runs)
+    assert plan.notices[0].startswith("Not all runs were labelled by the same regard (other settings, weights")
+    figures = differences(plan)["figure"].to_list()
+    assert ("NSM" in figures, "NRM" in figures, "quality/perplexity/neutral" in figures) == (True, False, False)
+    score = {"regard": "mine", "scorers": {"mine": {"measures": None}, "vader": {"measures": "sentiment"}}}
+    other = differences(plan_of(runs[0], configured(runs[1], score=score)))
+    assert "quality/perplexity/neutral" not in other["figure"]
+    edit(runs[1], "manifest.json", lambda facts: facts | {"scorers": {"sentiment": "3", "regard": "3"}})
+    edit(runs[0], "results.parquet", lambda table: table.filter(pl.col("scorer") != ""))
+    with pytest.raises(MitigateError, match=r"both and none have no figure in common.*Not all runs were labelled"):
+        differences(plan_of(*runs))
+
+
+def test_the_scorers_that_a_policy_filters_by(runs: list[Path]) -> None:
+    """A random control filters by none."""
+    parts = {"first": {"scorers": ["sentiment"]}, "second": {"scorers": ["regard"]}, "scorers": None}
+    for control, expected in ((False, ["sentiment", "regard"]), (True, [])):
+        run = configured(runs[1], policy=parts | {"control": control})
+        assert filtered_by(plan_of(runs[0], run).contrasts[0].after[0]) == expected
 
 
 def test_only_what_can_be_compared_is(runs: list[Path], tmp_path: Path) -> None:
     none, both = runs
-    other = make_run(tmp_path / "other", "sentiment", prefix="u")
     (tmp_path / "empty").mkdir()
-    unfinished, audit, foreign, lacking = (
-        Path(shutil.copytree(both, tmp_path / name)) for name in ("unfinished", "audit", "foreign", "lacking")
-    )
+    unfinished, audit = (Path(shutil.copytree(both, tmp_path / name)) for name in ("unfinished", "audit"))
     (unfinished / "manifest.json").unlink()
     (audit / "config.yaml").write_text("recipe: {name: audit}")
-    (foreign / "config.yaml").write_text("name: another program's")
-    (lacking / "likelihood.parquet").unlink()
-    no_runs = "empty is not a run folder: it has.*; .*unfinished is not finished.*; .*recipe=audit"
-    faults = "manifest.json is not a folder; .*foreign.* names no recipe; .*lacking.* lacks likelihood.parquet: run"
     for named, baseline, fault in (
-        ([none, tmp_path / "empty", unfinished, audit], None, no_runs),
-        ([none / "manifest.json", foreign, lacking], None, faults),
+        ([none, tmp_path / "empty", unfinished], None, "empty is not a run folder: it has.*; .*unfinished is not fin"),
+        (
+            [none, seal(audit)],
+            None,
+            r"audit is a run of recipe=audit. Set it to folders of finished runs of recipe=mit",
+        ),
         ([none], None, "and a comparison takes two runs or more"),
         (runs, "swap", r"compare.baseline=swap, but no run .*\(policies among .*: none, both\)"),
-        ([both, make_run(tmp_path, "regard")], None, "no compare.baseline is given.*no run is of that policy"),
-        ([none, make_run(tmp_path, "none", 2)], None, "all runs are of that policy"),
-        ([none, other], None, r"have no target in common.*the same probe\.targets"),
+        ([none, make_run(tmp_path, "none", 2)], None, "all runs differ by seed alone"),
+        ([none, tmp_path / "mitigate-none-2-"], "none", "all runs are"),
         ([], [str(none), str(both)], r"compare\.runs=\[\], and a comparison takes two runs or more; name more"),
     ):
         with pytest.raises(MitigateError, match=fault):
             plan_of(*named, baseline=baseline)
 
 
-def test_the_library_compares_folders(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)]
-    found = compare_runs(runs)
-    assert [(pair.name, pair.against) for pair in found.contrasts] == [("both", "none")]
-    row = found.harms.row(by_predicate=pl.col("figure") == "NRM", named=True)
+def test_the_library_compares_folders(runs: list[Path], tmp_path: Path) -> None:
+    found = mitigate.compare(runs, paths={"outputs": str(tmp_path / "out")}, tracking="none")
+    row = found["contrasts"][0]["harms"]["NRM"]
     shares = [100 * (pl.read_parquet(run / "statements.parquet")["regard"] == 0).mean() for run in runs]
     assert (row["baseline"], row["value"]) == pytest.approx(shares)
-    assert found.moves["target"].n_unique() == 40
-    assert "quality/perplexity/neutral" in found.quality["figure"].to_list()
-    assert any("two trained models are compared, not two policies" in notice for notice in found.notices)
-    with pytest.raises(MitigateError, match="compare.baseline=swap, but no run is of that policy"):
-        compare_runs(runs, "swap")
+    assert found.report.name == "comparison.html"
+
+
+def test_runs_of_another_recipe_are_compared_by_all_their_figures(runs: list[Path], tmp_path: Path) -> None:
+    """Of a recipe without policies, groups are named by their data; there is no endpoint of quality."""
+    audits = []
+    for run, name in zip(runs, ("first", "second"), strict=True):
+        recipe = {"name": "audit", "reads": ["data", "score"]}
+        edit(run, "metrics.json", lambda facts: facts | {"statements": 2000})
+        audits.append(configured(run, recipe=recipe, data={"name": name}))
+    found = compared(tmp_path / "out", audits, "tracking=none")
+    assert (found.contrast["policy"], found.contrast["baseline"]) == ("second", "first")
+    assert {"NSM", "NRV", "regard/O-/origin"} <= set(found.contrast["harms"])
+    assert found.folder.name.startswith("compare-several-audit")
 
 
 def test_a_foreign_run_folder_reads_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,16 +311,61 @@ def test_a_foreign_run_folder_reads_no_environment(tmp_path: Path, monkeypatch: 
     assert "hunter2" not in found.said
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "config.yaml", "statements.parquet"])
+@pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "config.yaml", "results.parquet"])
 def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_path: Path, ran) -> None:
     """Kinds of damage are in test_compared_runs.py."""
     content = (runs[1] / name).read_bytes()
-    damages = [b"\xff\xfe" + content[2:], content[: len(content) // 2], b"[1]"]
-    for damaged in damages if name == "config.yaml" else damages[:1]:
-        (runs[1] / name).write_bytes(damaged)
-        said = ran("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none").refused
-        assert f"\nmitigate: compare.runs: {runs[1]}" in "\n" + said
-        assert name in said
-        assert "run the command that made it again" in said
-        assert "Traceback" not in said
-        assert not (tmp_path / "out").exists()
+    (runs[1] / name).write_bytes(b"\xff\xfe" + content[2:])
+    said = ran("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none").refused
+    assert f"\nmitigate: compare.runs: {runs[1]}" in "\n" + said
+    assert name in said
+    assert "run the command that made it again" in said
+    assert not (tmp_path / "out").exists()
+
+
+# The gate
+
+
+def seeds(outputs: Path, policy: str, number: int = 5, **how: float) -> list[Path]:
+    return [make_run(outputs, policy, seed, **how) for seed in range(number)]
+
+
+def test_planted_gains_and_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements of `better` are more neutral and as plausible, `costly` loses plausibility, `worse` neutrality."""
+    monkeypatch.setattr(*UNDRAWN)
+    none = seeds(tmp_path, "none", valid=0.8, each=200)
+    better, costly = (
+        seeds(tmp_path, name, neutral=0.9, valid=valid, each=200) for name, valid in (("better", 0.83), ("costly", 0.6))
+    )
+    worse, copy = (
+        seeds(tmp_path, name, neutral=n, valid=0.83, each=200) for name, n in (("worse", 0.5), ("copy", 0.7))
+    )
+    for number, (runs, status, outcome, *more) in enumerate(
+        [
+            (none + better, 0, HOLDS),
+            (none + costly, 4, FAILS),
+            (none + worse, 4, FAILS),
+            (none + copy, 3, OPEN),
+            (none + better + costly, 4, FAILS),
+            (none[:4] + better[:4], 3, OPEN),
+            (none + costly, 0, HOLDS, "compare.primary.quality=[]"),
+            (none + better, 3, OPEN, "compare.primary.quality=[quality/swap_lift/all]"),  # not measured
+        ]
+    ):
+        given = ("tracking=none", "compare.gate=true", *more)
+        assert compared(tmp_path / f"out{number}", runs, *given, status=status).facts["gate"] == outcome
+
+
+def test_where_the_gate_does_not_apply(runs: list[Path], tmp_path: Path, monkeypatch, capsys) -> None:
+    def end(*more: str) -> int:
+        given = ("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none", *more)
+        return here(monkeypatch, *given)
+
+    assert end("compare.gate=true", "dry_run=true") == 3
+    assert "gate        not enough evidence: exit status 3" in capsys.readouterr().out
+    assert end("compare.gate=true", "compare.primary.harm=[]", "compare.primary.quality=[]") == 2
+    assert "names no primary endpoint" in capsys.readouterr().err
+    assert end("compare.gate=true", "compare.baseline=none", "-m") == 1  # of a sweep the jobs fail
+    assert "compare.gate=true is for a single comparison, and this is a sweep" in capsys.readouterr().err
+    assert end() == 0
+    assert "exit status" not in capsys.readouterr().out

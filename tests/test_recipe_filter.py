@@ -9,10 +9,7 @@ from command import here
 
 from mitigate.load.triples import load
 from mitigate.measure.statements import FORMATS
-from mitigate.policies import Drop
-from mitigate.recipes.filter import examples
 from mitigate.report.cards import measured_agreement
-from mitigate.report.table import as_text
 from mitigate.score.vader import Vader
 from mitigate.words.relations import comet_relations
 
@@ -72,25 +69,6 @@ def test_it_is_computed_once_and_a_damaged_file_anew_with_examples(both: Path, r
     assert len(rows) == 8
 
 
-def test_examples_are_spread_evenly_over_statements_about_targets() -> None:
-    rows = [
-        ("lawyer defends a client", "lawyer", 0.0, 1),
-        ("knife", None, 0.0, 1),
-        *[("nurse\x07", "nurse", 0.0, 1)] * 4,
-    ]
-    rows += [("tea " * 30, None, 1.0, 0)]
-    frame = pl.DataFrame(rows, schema=["statement", "target", "weight", "sentiment"], orient="row")
-    ledger = frame.with_columns(pl.lit("IsA").alias("relation"), pl.lit("why").alias("reason"), source_row=None)
-    said = as_text(examples(ledger, Drop("mine", ["sentiment"]), number=2)).splitlines()[1:]
-    assert [" ".join(line.split()) for line in said] == [
-        "dropped",
-        "lawyer defends a client IsA why +1",
-        "nurse IsA why +1",
-        "kept",
-        "tea " * 14 + "tea… IsA why 0",
-    ]
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_file_is_filtered_whole_and_what_is_kept_can_be_read_again(placed, tmp_path: Path, format: str) -> None:
     """Also tails with quotation marks and tabs, which a TSV file cannot have. The main job holds a tenth of the triples
@@ -105,15 +83,6 @@ def test_a_file_is_filtered_whole_and_what_is_kept_can_be_read_again(placed, tmp
     expected = [(*rest, tail.replace("\t", " ") if format == "tsv" else tail) for *rest, tail in rows]
     assert kept.select("split", "head", "relation", "tail").rows() == [("train", *row) for row in expected]
     assert dropped.select("head", "relation", "tail").rows() == [bad]
-
-
-def test_triples_that_a_policy_adds_name_the_row_they_are_from(placed, tmp_path: Path) -> None:
-    assert "\nkept\n" not in placed("recipe=filter", "policy=swap").done  # no examples where nothing is dropped
-    (folder,) = (tmp_path / "out").glob("filter-*")
-    kept, ledger = _table(folder / "kept.tsv"), pl.read_parquet(folder / "ledger.parquet")
-    added = kept.filter(pl.col("row").is_null())
-    assert added.height == ledger.filter(pl.col("row").is_null()).height > 100
-    assert set(added["source_row"]) <= set(ledger["row"].drop_nulls())
 
 
 FAULTS = {

@@ -9,22 +9,16 @@ import polars as pl
 import pytest
 from command import here, killed
 from frames_corpus import write_corpus, write_published
-from refusals import refuses
+from page_elements import Elements
 
-from mitigate.errors import MitigateError
-from mitigate.load.sbic import read_annotations
-from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Drop, apply_policy
 from mitigate.report.ledger import summary
 from mitigate.score.base import make_scorer
 from mitigate.score.frames import Frames
 from mitigate.score.labeller import label_statements
-from mitigate.tasks.frames.forms import fill_posts
-from mitigate.tasks.frames.predictions import predict_texts
-from mitigate.tasks.frames.scorer import flip_rates
+from mitigate.studies.frames import predict_texts
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from mitigate.words.frames import CHOICES
-from models.form import Form
+from models.form import CHOICES
 
 pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")
 pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
@@ -56,28 +50,20 @@ def test_a_run_leaves_its_figures_page_and_scorer(run: Path) -> None:
     assert metrics["lewd/model/f1"] is None
     assert metrics["f1"] == pytest.approx((metrics["offensive/model/f1"] + metrics["targeted/model/f1"]) / 2)
     page = (run / "frames.html").read_text()
-    for words in ("exist for original test posts only", "These posts have no values of: lewd, intent"):
-        assert words in page
-    assert "content warning" in page
+    Elements(page).check()
+    assert "These posts have no values of: lewd, intent" in page
+    order = ("Offensive: 36 test posts", "published: SBF-GPT2-gdy", "content warning")
+    assert sorted(order, key=page.index) == list(order)
     assert {path.name for path in (run / "models").iterdir()} == {"base", *(f"fold_{fold}" for fold in range(5))}
     assert not list(run.glob("checkpoints/*"))
     table = pl.read_parquet(run / "predict.parquet")
     assert {*CHOICES, "group", "implied", "p_offensive", "key"} <= set(table.columns)
     assert table["p_lewd"].is_null().all()
     assert table["key"].is_unique().all()
-
-
-def test_baselines_can_be_counted_and_the_likeliest_candidate_is_kept(run: Path) -> None:
-    texts = pl.read_parquet(run / "texts.parquet")
-    common = texts.filter(variable="group", system="commonest").row(0, named=True)
+    common = pl.read_parquet(run / "texts.parquet").filter(variable="group", system="commonest").row(0, named=True)
     assert common["posts"] == 12
     assert common["distinct"] <= 100 * 5 / 12  # one constant a fold
     assert common["rouge_l"] == common["bleu2"]  # groups of one word: right or wrong
-    form = Form.load(run / "models" / "fold_0")
-    posts = ["the nurses cook rude", "the lawyers sing lazy"]
-    one, three = (fill_posts(form, posts, samples=number, seed=4, always=True)["log_prob"] for number in (1, 3))
-    assert (three >= one).all()
-    assert fill_posts(form, posts, samples=3, seed=4, always=True)["log_prob"].to_list() == three.to_list()
 
 
 @pytest.mark.thorough
@@ -133,18 +119,6 @@ class Rude:
         return [f"of: {text}" for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"\xed\x00\xff", "offensive_train.csv:1: n.*UTF-8"),
-        (b"0,a\n1,b\xff\n", "offensive_train.csv:2: not UTF-8"),
-    ],
-)
-def test_a_damaged_file_is_named(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "offensive_train.csv").write_bytes(content)
-    refuses(MitigateError, message, read_annotations, tmp_path)
-
-
 def test_the_constant_of_a_group_is_the_commonest_statement_that_may_be_learnt_for_it() -> None:
     rows = [
         ("a", 0, ["cook"], ["nurses"], "nurses"),
@@ -167,19 +141,17 @@ def test_the_constant_of_a_group_is_the_commonest_statement_that_may_be_learnt_f
 
 def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     """Takes over 3 s: the only run on files of the published form."""
-    status, _, _, folder = job("recipe=frames", *write_published(tmp_path), "frames.samples=2")
+    status, _, _, folder = job("recipe=frames", *write_published(tmp_path))
     assert status == 0
     metrics = json.loads((folder / "metrics.json").read_text())
     for key in ("offensive/model/posts", "intent/model/posts", "scorer/posts"):
         assert metrics[key] == 18
     assert metrics["intent/always yes/f1"] is not None
     assert metrics["lewd/model/f1"] is None  # all posts are not
-    assert metrics["corpus/positive/intent"] == pytest.approx(25)
-    assert (metrics["implied/nearest/posts"], metrics["scorer/model"]) == (9, "models/base")
+    assert (metrics["implied/commonest/posts"], metrics["scorer/model"]) == (9, "models/base")
     assert {path.name for path in (folder / "models").iterdir()} == {"base"}
     page = (folder / "frames.html").read_text()
     assert "five folds of" not in page
-    assert "t/harsh" in (folder / "tables" / "sources.csv").read_text()
     assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
 
 
@@ -188,7 +160,6 @@ def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     [
         ("frames.weights=null", "frames.start=model needs frames.weights=DIR with model.safetensors"),
         ("data.root=/no/such/folder", "no such file or folder: /no/such/folder/sbic; set data.root"),
-        ("frames.reading=right", "unknown frames.reading 'right'; allowed: both, left"),
         ("frames.epochs=0", "frames.epochs=0 must be a number above 0"),
     ],
 )
@@ -197,22 +168,3 @@ def test_faults_are_named_before_the_first_stage(corpus, job, setting: str, mess
     assert refused.status == 2
     assert message in refused.complaint
     assert not refused.folder.exists()
-
-
-def test_statements_are_swapped_within_their_category_and_flips_are_counted(run: Path, monkeypatch) -> None:
-    """Then by a scorer that labels as prejudice whatever names lawyers, and nothing else."""
-    rows = [
-        ("the lawyer sings", "lawyer", "profession"),
-        ("women sing well", "women", "gender"),
-        ("nothing", None, None),
-    ]
-    rated = pl.DataFrame(rows, schema=["sentence", "target", "category"], orient="row")
-    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=run)
-    assert found["category"].to_list()[0] == "all"
-    assert dict(found.select("category", "pairs").rows()) == {"all": 6, "profession": 3, "gender": 3}
-    assert found["flipped"].is_between(0, 100).all()
-    assert found["flipped"].null_count() == 0
-    monkeypatch.setattr("mitigate.tasks.frames.scorer.Frames", lambda folder, unsure: Rude("lawyer"))
-    found = flip_rates(rated, 1, Bootstrap(resamples=50), folder=run)
-    rows = found.select("category", "pairs", "statements", "flipped", "harmful").rows()
-    assert sorted(rows) == [("all", 6, 2, 50, 50), ("gender", 3, 1, 0, 0), ("profession", 3, 1, 100, 100)]

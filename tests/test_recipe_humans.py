@@ -1,31 +1,46 @@
-"""recipe=humans: from two models' statements to a survey, from the survey's answers to figures, each by hand."""
+"""recipe=humans: from two models' statements to a survey, from the survey's answers to figures, each by hand; anchors
+between batches; and the pages."""
 
 import json
 from collections.abc import Sequence
 from operator import methodcaller
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from compared_runs import configured, edit, seal
+from page_elements import Elements
+from page_examples import example_survey
+from ratings_example import PHRASES, WORDS, example_ratings, frames, rated
 
 from mitigate.errors import MitigateError
 from mitigate.files import as_json
 from mitigate.load.ratings import FILTERED, rated_sets
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
-from mitigate.tasks.ratings.anchors import AS_THEY_ARE, EQUALLY, PARTS
-from mitigate.tasks.ratings.figures import differences, flat, raters, summary
-from mitigate.tasks.ratings.survey import draw, statements_of_file, statements_of_runs
+from mitigate.measure.ratings import AS_THEY_ARE, EQUALLY, PARTS
+from mitigate.report.page import OPEN, render
+from mitigate.studies.humans import (
+    AGAIN,
+    ALONE,
+    by_rater,
+    differences,
+    draw,
+    draw_anchors,
+    statements_of_runs,
+    summary,
+)
 from mitigate.triples import PROBED
 from mitigate.words.targets import PAPER, list_of
 
 RELATIONS = ("CapableOf", "Causes")
+KINDS = {"bias": "label", "quality": "quality"}  # of label files -> the column
 TARGETS = {"lawyer": "profession", "nurse": "profession", "he": "gender", "she": "gender"}
 
 
-def model(folder: Path, policy: str, same: int = 1, rank_type: type[pl.DataType] = PROBED["rank"]) -> str:
+def model(folder: Path, policy: str, same: int = 1) -> str:
     """A run folder whose model generates tails of its own but for the first `same` of each relation."""
     rows = [
         (target, category, relation, "" if rank == 5 else "t", rank, f"{target} {relation} {own}{rank}")
@@ -36,7 +51,7 @@ def model(folder: Path, policy: str, same: int = 1, rank_type: type[pl.DataType]
     ]
     names = ["target", "category", "relation", "tail", "rank", "statement"]
     folder.mkdir(parents=True)
-    frame = pl.DataFrame(rows, schema=names, schema_overrides={"rank": rank_type}, orient="row")
+    frame = pl.DataFrame(rows, schema=names, schema_overrides={"rank": PROBED["rank"]}, orient="row")
     frame.write_parquet(folder / "statements.parquet")
     settings = {"recipe": {"name": "mitigate"}, "policy": {"name": policy}, "model": {"name": "m"}, "seed": 1}
     settings["data"] = {"name": "sample", "demonstration": True}
@@ -56,8 +71,13 @@ def runs(tmp_path: Path) -> list[str]:
     return [model(tmp_path / "run-none-1a2b3c4d", "qqnone"), model(tmp_path / "run-both-5e6f7a8b", "wwboth")]
 
 
-def test_models_answer_the_same_questions_and_the_seed_decides_which(runs: list[str], tmp_path: Path) -> None:
-    """A statement of both models is one item. A run of earlier code had ranks of another type."""
+@pytest.fixture
+def humans(placed):
+    return lambda *overrides: placed("recipe=humans", "score.regard=ngram", "measure.resamples=100", *overrides)
+
+
+def test_models_answer_the_same_questions_and_the_seed_decides_which(runs: list[str]) -> None:
+    """A statement of both models is one item."""
     pool = pool_of(*runs)
     assert pool.group_by("source", maintain_order=True).len().rows() == [("qqnone", 24), ("wwboth", 24)]
     cells = draw(pool, 8, seed=1).partition_by("source", as_dict=True)
@@ -72,19 +92,7 @@ def test_models_answer_the_same_questions_and_the_seed_decides_which(runs: list[
     assert key.filter(pl.len().over("item") > 1)["rank"].unique().to_list() == [1]
     assert key.equals(again)
     assert not draw(pool, 6, seed=1)["statement"].equals(draw(pool, 6, seed=2)["statement"])
-    orders = [table.unique("item", maintain_order=True)["statement"].to_list() for table in (key, others)]
-    assert sorted(orders[0]) == sorted(orders[1])
-    assert orders[0] != orders[1]
-    earlier = model(tmp_path / "earlier", "qqnone", rank_type=pl.UInt8)
-    assert pool_of(earlier, runs[1], top=300).equals(pool_of(*runs, top=4))
-
-
-def test_a_file_of_statements_has_some_of_each_target() -> None:
-    columns = {"target": ["he"] * 5 + ["she"], "category": ["gender"] * 6, "statement": [*"abcdd", "e"]}
-    pool = statements_of_file(pl.DataFrame(columns), "mine", top=2, seed=1)
-    assert pool["target"].value_counts().sort("target").rows() == [("he", 2), ("she", 1)]
-    key = draw(pool, 10, seed=1)
-    assert (key.height, key["relation"].null_count()) == (3, 3)
+    assert key["statement"].to_list() != others["statement"].to_list()  # in another order
 
 
 def test_a_statement_that_a_model_repeats_is_asked_once_where_it_ranks_best(runs: list[str]) -> None:
@@ -98,26 +106,15 @@ def test_a_statement_that_a_model_repeats_is_asked_once_where_it_ranks_best(runs
     assert key.select("source", "item").is_unique().all()
 
 
-UNLIKE = [
-    ("target", (pl.col("target") == "he", pl.col("target") != "he")),
-    ("target and relation", (pl.col("relation") == "Causes", pl.col("relation") != "Causes")),
-    ("target and relation and rank", (pl.col("rank") == 1, pl.col("rank") == 2)),
-]
-
-
-@pytest.mark.parametrize(("lacking", "conditions"), UNLIKE)
-def test_runs_that_were_not_asked_the_same(runs: list[str], lacking: str, conditions: tuple) -> None:
-    for run, condition in zip(runs, conditions, strict=True):
+def test_runs_that_were_not_asked_the_same(runs: list[str]) -> None:
+    for run, condition in zip(runs, (pl.col("rank") == 1, pl.col("rank") == 2), strict=True):
         edit(Path(run), "statements.parquet", methodcaller("filter", condition))
-    with pytest.raises(MitigateError, match=f"run-none-1a2b3c4d, .*run-both-5e6f7a8b have no {lacking} in common"):
+    lacking = "run-none-1a2b3c4d, .*run-both-5e6f7a8b have no target and relation and rank in common"
+    with pytest.raises(MitigateError, match=lacking):
         pool_of(*runs)
 
 
 def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> None:
-    """A run and another of its name in another place are two."""
-    other = model(tmp_path / "other" / Path(runs[0]).name, "qqnone")
-    found = pool_of(runs[0], other)["source"].unique(maintain_order=True)
-    assert found.to_list() == [f"qqnone, {runs[0]}", f"qqnone, {other}"]
     with pytest.raises(MitigateError, match="has no statements of the relations Desires; choose others"):
         statements_of_runs(runs, ["Desires"], 3)
     (Path(runs[1]) / "manifest.json").unlink()
@@ -130,13 +127,13 @@ def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> 
             pool_of(runs[0], second)
 
 
-def rated(rows: list[tuple]) -> pl.DataFrame:
+def table_of(rows: list[tuple]) -> pl.DataFrame:
     schema = ["source", "item", "target", "category", "relation", "statement", "rater", "label", "quality"]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 # One source, three statements: two of him, one of her.
-RATED = rated(
+RATED = table_of(
     [
         ("one", item, target, "gender", relation, item, f"rater {number}", label, quality)
         for item, target, relation, labels, qualities in (
@@ -154,48 +151,39 @@ def test_figures_of_a_source_by_hand() -> None:
     assert list(rows) == [("all", ""), ("category", "gender"), ("relation", "CapableOf"), ("relation", "Causes")]
     whole = rows["all", ""]
     assert (whole["statements"], whole["ratings"], whole["targets"]) == (3, 9, 2)
-    shares, most = (
-        [whole[f"{kind}{name}"] for name in ("prejudice", "neutral", "favouritism")] for kind in ("", "majority_")
-    )
+    shares = [whole[name] for name in ("prejudice", "neutral", "favouritism")]
     assert shares == pytest.approx([100 / 9, 600 / 9, 200 / 9])
-    assert most == pytest.approx([0, 200 / 3, 100 / 3])
     assert whole["HNM"] == pytest.approx((500 / 6 + 100 / 3) / 2)  # 5 of 6 of him, 1 of 3 of her
     assert whole["quality"] == pytest.approx((500 / 6 + 0) / 2)
     # pairs agree in 1, 1/3 and 1/3 of cases: 5/9; chance (1 + 36 + 4) / 81
     assert whole["kappa"] == pytest.approx((5 / 9 - 41 / 81) / (1 - 41 / 81))
+    assert whole["kappa_low"] < whole["kappa"] < whole["kappa_high"]  # over statements
     assert whole["quality_kappa"] == pytest.approx((7 / 9 - 34 / 64) / (1 - 34 / 64))  # 5 yes, 3 no; pairs 1, 1/3, 1
     assert rows["relation", "Causes"]["HNM"] == pytest.approx(200 / 3)
     assert rows["relation", "Causes"]["HNM_low"] is None  # of a single target
 
 
 def test_inflections_of_an_own_target_are_one_word_in_intervals(tmp_path: Path) -> None:
-    """By rule, or as a file says."""
-    own, few = (
-        RATED.with_columns(pl.col("target").replace({"he": "enby", "she": "queer person"})),
-        Bootstrap(resamples=100),
-    )
+    own, few = RATED.with_columns(pl.col("target").replace({"he": "enby", "she": "queer person"})), Bootstrap(0.95, 100)
     (tmp_path / "own.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
-    listed = list_of(tmp_path / "own.csv")
-    plural = own.with_columns(pl.col("target").replace("enby", "queer people"))
-    for table, target_list, is_one in ((own, PAPER, False), (own, listed, True), (plural, PAPER, True)):
-        assert (summary(table, ["one"], few, target_list)["HNM_low"][0] is None) == is_one
     twice = pl.concat([own, own.with_columns(source=pl.lit("two"), label=pl.lit(0, pl.Int64))])
-    low = [differences(twice, ["one", "two"], few, known)["low"][0] for known in (PAPER, listed)]
-    assert [value is None for value in low] == [False, True]
+    for known, is_one in ((PAPER, False), (list_of(tmp_path / "own.csv"), True)):
+        assert (summary(own, ["one"], few, known)["HNM_low"][0] is None) == is_one
+        assert (differences(twice, ["one", "two"], few, known)["low"][0] is None) == is_one
 
 
 def test_each_rater_beside_the_others() -> None:
-    rows = raters(RATED).rows_by_key("rater", named=True, unique=True)
+    rows = by_rater(RATED).rows_by_key("rater", named=True, unique=True)
     assert rows["rater 1"]["same"] == pytest.approx(100 * 4 / 6)  # a: both, b: one, c: one
     assert rows["rater 1"]["same_quality"] == pytest.approx(100 * 4 / 5)
     third = [rows["rater 3"][name] for name in ("same", "prejudice", "sense")]
     assert third == pytest.approx([100 * 2 / 6, 100 / 3, 50])
-    assert raters(RATED.with_columns(rater=pl.lit(None, pl.String))).is_empty()
+    assert by_rater(RATED.with_columns(rater=pl.lit(None, pl.String))).is_empty()
 
 
 def of_sources(labels: dict[str, Sequence[int]], quality: bool | None) -> pl.DataFrame:
     """Ratings by one rater of a statement about each of as many targets."""
-    return rated(
+    return table_of(
         [
             (source, f"{source}{number}", f"t{number}", "own", "IsA", f"t{number}", "rater 1", label, quality)
             for source, mine in labels.items()
@@ -210,61 +198,77 @@ def test_differences_are_paired_by_target_and_intervals_corrected_as_p_values_ar
     assert (change["figure"], change["difference"], change["targets"]) == ("HNM", 100, 12)
     assert change["p"] < 0.02  # Holm's, of two
     assert (same["figure"], same["difference"], same["p"]) == ("quality", 0, 1)
-    assert flat(pl.DataFrame(), pl.DataFrame(), table)["difference/two/HNM"] == 100
     assert differences(RATED, ["one"], Bootstrap(resamples=100)).is_empty()
-    labels = [-1, 0, 0, 1, -1, 0, -1, 0, 0, 1, 0, 0]
-    names = ["one", "two", "three"]
+    labels, names = [-1, 0, 0, 1, -1, 0, -1, 0, 0, 1, 0, 0], ["one", "two", "three"]
     table = of_sources({name: labels[shift:] + labels[:shift] for shift, name in enumerate(names)}, quality=None)
     alone, together = (differences(table, names[:size], Bootstrap(resamples=500)) for size in (2, 3))
-    assert together["difference"][0] == alone["difference"][0]
     assert together["low"][0] < alone["low"][0] < alone["high"][0] < together["high"][0]
 
 
-@pytest.fixture
-def humans(placed):
-    return lambda *overrides: placed("recipe=humans", "score.regard=ngram", "measure.resamples=100", *overrides)
+def answered(survey: Path, answers: Path, harms: str) -> tuple[str, str]:
+    """The settings that read answers of two raters: fox finds what begins so a prejudice, owl finds all neutral."""
+    asked = pl.read_csv(survey / "survey" / "statements.csv")
+    assert asked.columns == ["item", "target", "statement"]
+    lines = [
+        f"{rater},{item},{-1 if rater == 'fox' and statement.split()[-1].startswith(harms) else 0},1"
+        for rater in ("fox", "owl")
+        for item, _, statement in asked.rows()
+    ]
+    answers.write_text("\n".join(["rater,item,label,quality", *lines]) + "\n")
+    return f"humans.survey={survey}", f"humans.answers=[{answers}]"
 
 
 def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None:
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
-    assert "40 to rate; a" in humans(*asking).done
+    said = humans(*asking).done
+    assert "40 to rate; a statement that several models generate is rated once" in said
+    assert "points from the first model is detectable (80 % power); 5 points take" in said
     (folder,) = (tmp_path / "out").glob("[!.]*")
     handed_out = {path.name: path.read_text(encoding="utf-8") for path in (folder / "survey").iterdir()}
     assert sorted(handed_out) == ["statements.csv", "survey.html"]
     secrets = ("qqnone", "wwboth", "run-none", "run-both", "1a2b3c4d", "policy", "rank")
     assert [(name, secret) for name, text in handed_out.items() for secret in secrets if secret in text] == []
-
-    asked = pl.read_csv(folder / "survey" / "statements.csv")
-    assert asked.columns == ["item", "target", "statement"]
-    answers = tmp_path / "answers.csv"
-    lines = [  # fox finds what the first model alone says a prejudice; owl finds all neutral
-        f"{rater},{item},{-1 if rater == 'fox' and statement.split()[-1].startswith('qq') else 0},1"
-        for rater in ("fox", "owl")
-        for item, _, statement in asked.rows()
-    ]
-    answers.write_text("\n".join(["rater,item,label,quality", *lines]) + "\n")
-    reading = (f"humans.survey={folder}", f"humans.answers=[{answers}]")
+    reading = answered(folder, tmp_path / "answers.csv", "qq")
     assert "wwboth against qqnone, paired over 4 targets: +33.3 points of HNM, p " in humans(*reading).done
     (found,) = (tmp_path / "out").glob("humans-ratings-*")
-    metrics = json.loads((found / "humans.json").read_text())
+    metrics = json.loads((found / "metrics.json").read_text())
     two_thirds = 2 / 3  # two of three are its own, half its ratings
     expected = {
         **{"wwboth/HNM": 100, "qqnone/HNM": 100 * two_thirds, "qqnone/HNM/gender": 100 * two_thirds},
         **{"qqnone/prejudice/Causes": 100 / 3, "difference/wwboth/HNM": 100 / 3, "wwboth/quality": 100},
         **{"wwboth/kappa": None, "qqnone/kappa": (1 / 3 - (1 / 9 + 4 / 9)) / (4 / 9)},
         **{"raters/rater 2/neutral": 100, "wwboth/sentiment/rating/accuracy": 1},
+        # all statements are rated: the interval is a point
+        **{f"predicted/wwboth/{ALONE}/{name}": 100 / 3 for name in ("difference", "low", "high")},
     }
     assert {key: metrics[key] for key in expected} == pytest.approx(expected)
-    assert {path.stem for path in (found / "tables").iterdir()} == {"summary", "raters", "differences", "scorers"}
     page = (found / "humans.html").read_text()
     assert "DEMONSTRATION" in page  # as the models' runs were
     assert "fox" not in page
     assert all("nothing to do" in humans(*settings)[1] for settings in (asking, reading))
-    assert json.loads((folder / "survey.json").read_text())["demonstration"]
     for run in runs:  # the survey is made anew when what is said of it changes
         configured(Path(run), data={"demonstration": False})
     assert "nothing to do" not in humans(*asking)[1]
     assert not json.loads((folder / "survey.json").read_text())["demonstration"]
+
+
+def test_ratings_of_some_say_something_of_all_statements(humans, runs: list[str], tmp_path: Path) -> None:
+    """Twelve of 24 prompts are rated. fox finds "bad" a prejudice, and so does VADER, which labels all."""
+    for run, rank in zip(runs, (2, 9), strict=True):
+        words = pl.when(pl.col("rank") == rank).then(pl.format("{} is terrible", "statement")).otherwise("statement")
+        edit(Path(run), "statements.parquet", lambda frame, words=words: frame.with_columns(statement=words))
+    humans(f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.size=12")
+    (folder,) = (tmp_path / "out").glob("humans-survey-*")
+    said = humans(*answered(folder, tmp_path / "a.csv", "terrible")).done
+    (found,) = (tmp_path / "out").glob("humans-ratings-*")
+    table = {row["scorer"]: row for row in pl.read_parquet(found / "predicted.parquet").rows(named=True)}
+    assert (table["sentiment"]["statements"], table["sentiment"]["rated"]) == (24, 12)
+    assert table["sentiment"]["weight"] == pytest.approx(0.5)  # half of the raters
+    ends = [table["sentiment"][name] for name in ("difference", "low", "high")]
+    assert ends == pytest.approx([100 / 6] * 3)  # a third of the first model's, half its ratings
+    assert table[ALONE]["low"] < 100 / 6 < table[ALONE]["high"]
+    assert table[ALONE]["needed_2"] > table[ALONE]["needed_5"] > 0
+    assert "for ± 5" in said
 
 
 BOTH = "are both set, but only one is read; leave one out"
@@ -276,9 +280,9 @@ FAULTS = [
     (f"humans.answers=[a.csv] humans.survey=b {LABELS}", f"humans.answers and humans.sentences {BOTH}"),
     ("data.runs=[{run}] data=statements data.path=a.tsv", f"data.runs and data.path {BOTH}"),
     ("data.runs=[{run}] humans.sentences=a.txt", "settings that make a survey (data.runs, data.path) and that read"),
-    ("data.runs=[{run}] humans.size=0", "humans.size=0 must be a whole number from 1 to "),
     ("data.runs=[{run}] humans.relations=[CapableOff]", "'CapableOff' (did you mean CapableOf?)"),
     ("humans.survey={run} humans.answers=[a.csv]", "is a run of recipe=mitigate. Give the run folder"),
+    ("data.runs=[{run}] humans.anchors_from={run}", "humans.anchors_from: "),
 ]
 
 
@@ -295,11 +299,11 @@ def test_the_papers_four_sets(humans, tmp_path: Path, real_data: Path) -> None:
         pytest.skip("needs humans/COMeT-Filtered_sentences.txt in the data folder")
     said = humans(f"data.root={real_data}").done
     (place,) = (tmp_path / "out").glob("humans-ratings-*")
-    found = json.loads((place / "humans.json").read_text())
+    found = json.loads((place / "metrics.json").read_text())
     assert found["GenericsKB/kappa"] == pytest.approx(0.5007, abs=5e-5)  # as printed
     labels = np.loadtxt(folder / "GenericsKB_bias_labels.txt", dtype=int)
-    for name, label in (("neutral", 2), ("prejudice", 3)):
-        assert found[f"GenericsKB/{name}"] == pytest.approx(100 * (labels == label).mean())
+    assert found["GenericsKB/prejudice"] == pytest.approx(100 * (labels == 3).mean())
+    assert found["ConceptNet/kappa"] == pytest.approx(0.364, abs=5e-4)  # the paper prints .3827
     assert (found["COMeT/statements"], found["COMeT/ratings"]) == (999, 3006)
     assert found["COMeT/quality"] == pytest.approx(56.0, abs=0.1)
     for part in ("these files do not say who rated", "COMeT-Filtered: 61.1 % neutral to people. 3,006 ratings of 999"):
@@ -317,3 +321,117 @@ def test_the_papers_four_sets(humans, tmp_path: Path, real_data: Path) -> None:
             assert [found[f"{start}/{part}{end}"] for end in ENDS] == pytest.approx(bounds, abs=0.06)
     assert found[f"drift/COMeT/ConceptNet/polarised/{AS_THEY_ARE}/drift"] is None
     assert not any(key.startswith("drift/COMeT/ConceptNet/valid") for key in found)  # nobody rated its validity
+
+
+def test_anchors_are_of_each_relation_and_first_those_of_several_batches() -> None:
+    both = pl.concat([rated("one", {"a": 0.5, "b": 0.5}), rated("two", {"b": 0.5}, WORDS[:8])])
+    drawn = draw_anchors(both, list(PHRASES), 20, seed=1)
+    assert drawn["relation"].value_counts().sort("relation")["count"].to_list() == [10, 10]
+    linking = set(both.filter(batch="two")["statement"])
+    assert len(linking) == 8 + 4
+    assert linking < set(drawn["statement"])
+    assert drawn.filter(~pl.col("statement").is_in(linking), relation="Causes")["target"].n_unique() == 6
+    assert all(source.endswith(AGAIN) for source in drawn["source"])
+    spelt = both.with_columns(pl.col("statement").str.replace("b$", "b_b"))
+    assert not draw_anchors(spelt, list(PHRASES), 90, seed=1)["statement"].str.contains("_").any()
+    with pytest.raises(MitigateError, match="humans.anchors_from: no rated statement .* relations IsA; choose others"):
+        draw_anchors(both, ["IsA"], 20, seed=1)
+
+
+def written(folder: Path, name: str, rows: pl.DataFrame) -> list[str]:
+    """The settings that name a set's files in the paper's form."""
+    folder.mkdir(exist_ok=True)
+    columns = {"sentences": rows["statement"]}
+    columns |= {f"{kind}_labels": 2 - rows[column].cast(pl.Int64) for kind, column in KINDS.items()}
+    for end, values in columns.items():
+        (folder / f"{name}_{end}.txt").write_text("".join(f"{value}\n" for value in values), encoding="utf-8")
+    return [f"humans.{end}={folder}/{name}_{end}.txt" for end in columns]
+
+
+def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raters of the survey find nothing polarised, also not of the earlier statements, all of which were: all of the
+    difference is drift. Takes two runs and a survey (about 6 s)."""
+    humans(*written(tmp_path / "humans", "COMeT", rated("COMeT", {"harm": 1.0})))
+    (first,) = (tmp_path / "out").glob("humans-ratings-*")
+    lines = [f"{word}\t{word} is capable of {tail}" for word in WORDS for tail in ("x", "y")]
+    (tmp_path / "mine.tsv").write_text("\n".join(["target\tstatement", *lines]) + "\n")
+    asking = ("data=statements", f"data.path={tmp_path}/mine.tsv", f"humans.anchors_from={first}")
+    monkeypatch.setattr("mitigate.studies.humans.DAILY", 50)
+    said = humans(*asking, "++humans.anchors=40", "humans.raters=2").done
+    assert "40 statements of COMeT, rated again" in said
+    assert "2 parts of a day's work: survey.html#1 begins with the first" in said
+    (survey,) = (tmp_path / "out").glob("humans-survey-*")
+    assert "rated again" not in (survey / "survey" / "survey.html").read_text()
+    said = humans(*answered(survey, tmp_path / "a.csv", "nothing")).done
+    (found,) = (path for path in (tmp_path / "out").glob("humans-ratings-*") if path != first)
+    metrics = json.loads((found / "metrics.json").read_text())
+    place = f"drift/mine/COMeT/polarised/{AS_THEY_ARE}"
+    assert metrics[f"{place}/anchors"] == 40
+    assert [metrics[f"{place}/{name}"] for name in ("total", "drift", "remaining")] == pytest.approx([-100, -100, 0])
+    assert metrics[f"COMeT{AGAIN}/prejudice"] == 0
+    assert metrics["COMeT/prejudice"] == 100
+    assert "raters/rater 3/neutral" not in metrics  # the earlier raters are others
+    hedge = "Polarised votes against COMeT, rated by others: −100.0 points, without drift between raters 0.0"
+    assert hedge in (found / "humans.html").read_text()
+    assert hedge in said
+
+
+# The pages
+
+SINGLE = {"differences": pl.DataFrame()}
+AGAINST = "both against <none>, paired over 3 targets: +66.7 points of HNM, p"
+OTHERS = "9 ratings of 3 statements. "
+OTHERS += (
+    "Polarised votes against earlier, rated by others: −4.0 points, without drift between raters −1.0 [−4.0, 2.0]."
+)
+
+
+def with_p(p: float) -> dict[str, Any]:
+    return {"differences": frames()["differences"].with_columns(p=pl.lit(p))}
+
+
+@pytest.mark.parametrize(
+    ("changed", "source", "state", "hedge", "first"),
+    [
+        ({}, "both", OPEN, f"{AGAINST} 0.", ("HNM against <none>, points", "66.7")),
+        (with_p(0.0002), "both", "66.7 points more neutral to people", f"{AGAINST} < 0.001 (Holm).", ()),
+        (
+            SINGLE,
+            "<none>",
+            "<none>: 33.3 % neutral to people",
+            OTHERS,
+            ("HNM ↑, %", "33.3"),
+        ),
+    ],
+)
+def test_the_first_screen(changed: dict, source: str, state: str, hedge: str, first: tuple) -> None:
+    page = example_ratings(source, **changed)
+    assert page.state == state
+    assert page.hedge.startswith(hedge)
+    assert tuple(page.numbers[0])[: len(first)] == first
+    assert "No difference is shown; rate more statements (humans.size)." in page.hedge or state != OPEN
+    assert page.picture is not None
+    assert "<none> 33.3 % and 33.3 %; both 0.0 % and 0.0 %" in page.picture.alt
+
+
+def test_the_page_has_every_table_and_escapes_names() -> None:
+    html = render(example_ratings())
+    parsed = Elements(html)
+    parsed.check()
+    assert "<none>" not in html
+    shown = ("DEMONSTRATION", "a <notice>", "always_neutral", "0.3827", "rater 3", "gender", "relations equally")
+    assert [words for words in shown if words not in parsed.text] == []  # 0.3827: the paper's
+    assert "too few anchors to tell batches and models apart" in parsed.text
+
+
+def test_the_survey_warns_first_asks_nothing_of_any_host_and_says_what_raters_must_know() -> None:
+    html = example_survey()
+    parsed = Elements(html)
+    parsed.check()
+    assert not [attributes for _, attributes in parsed.elements if {"src", "href", "action"} & set(attributes)]
+    body = html.partition("<body>")[2]
+    assert body.index("CONTENT WARNING") < body.index("<h1")
+    said = ("You can stop at any time", "Not more than 2 a day", "20 euros an hour.", "18 or older", "ask@example.org")
+    assert [words for words in said if words not in Elements(body).text] == []
+    radios = [attributes["value"] for _, attributes in parsed.elements if attributes.get("type") == "radio"]
+    assert radios == ["-1", "0", "1", "1", "0"]

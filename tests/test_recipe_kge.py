@@ -1,19 +1,24 @@
-"""recipe=kge from the command line, on a made-up graph written as files."""
+"""recipe=kge from the command line, on a made-up graph written as files; and embeddings from elsewhere."""
 
 import json
-import shutil
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+import torch
 from command import killed
 from kge_graphs import SHARES, SMALL, planted, write_graph
+from refusals import refuses
 
+from mitigate.errors import MitigateError
+from mitigate.load.graph import load, with_vectors
 from mitigate.measure.base import MITIGATED, find
-from mitigate.report.kge import TITLES
-from mitigate.tasks.kge.mitigation import VARIANTS
+from mitigate.studies.kge import TITLES, check_interaction
 from mitigate.tracking.record import Tracking
+from mitigate.train.kge import Settings, fit
+from models.kge import Embeddings
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]
 
@@ -21,12 +26,6 @@ ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male
 @pytest.fixture
 def probe(job):
     return partial(job, *ASKED)
-
-
-@pytest.fixture
-def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take seconds."""
-    monkeypatch.setattr("mitigate.report.page.Page.pictures", [])
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     monkeypatch.setattr(Tracking, "log", lambda self, values, step, stage: recorded.append(stage))
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.extend(metrics))
     monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append(name))
-    mine = (*graph, "kge.seeds=2", f"kge.mitigations=[{','.join(VARIANTS)}]")
+    mine = (*graph, "kge.seeds=2", "kge.mitigations=[project,regularise]")
     status, said, _, folder = probe(*mine)
     assert status == 0
     assert "  male (120 people) and female (120); 6 professions\n" in said
@@ -53,20 +52,15 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     assert metrics["kge/professions"] == 6
     for variant in ("", *(f"{one}/" for one in MITIGATED)):
         assert 0 < metrics[f"{variant}kge/mrr"] <= 1
-        assert metrics[f"{variant}kge/leakage_nonlinear"] is not None
+        assert metrics[f"{variant}kge/parity"] is not None
     assert metrics["projected/kge/rank_correlation"] is None  # 0 by construction
     professions = pl.read_parquet(folder / "professions.parquet")
     assert professions["change"].is_sorted(descending=True)
     assert dict(professions.select("profession", "people").rows())["nurse"] > 20
     page = (folder / "kge.html").read_text()
-    shown = ("midwife", *TITLES.values())
-    assert [words for words in shown if words not in page] == []
-    assert {path.name for path in (folder / "plots").iterdir()} >= {
-        *("professions.svg", "scatter.svg", "front_parity.svg", "front_leakage_nonlinear.svg", "captions.csv")
-    }
-    assert {"professions.csv", "ranks.csv", "pairs.csv", "values.csv"} <= {
-        path.name for path in (folder / "tables").iterdir()
-    }
+    assert [words for words in ("midwife", *TITLES.values()) if words not in page] == []
+    assert {path.name for path in (folder / "plots").iterdir()} >= {"professions.svg", "captions.csv"}
+    assert {path.name for path in (folder / "tables").iterdir()} >= {"professions.csv", "trainings.csv"}
     assert not list(folder.glob("checkpoints/*"))
     assert {path.name for path in (folder / "embeddings").iterdir()} == {
         f"{before}seed_{seed}" for before in ("", *(f"{one}_" for one in MITIGATED)) for seed in (1, 2)
@@ -75,36 +69,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     assert "professions" not in recorded  # the names are the user's own
     assert "nothing to do" in probe(*mine).said
     rehearsed = probe(*graph, "kge.seeds=3", "dry_run=true").said
-    assert rehearsed.count("cached") == 2  # seeds
-    assert rehearsed.count("to be run") == 11
-
-
-@pytest.mark.usefixtures("_no_pictures")
-def test_rankings_of_other_models_are_compared(probe, graph, tmp_path: Path) -> None:
-    """Takes over 3 s: two runs and a third that reads them."""
-    one = ("kge.seeds=1",)
-    first = probe(*graph, *one).folder
-    assert "One training does not show" in (first / "kge.html").read_text()
-    status, _, _, folder = probe(*graph, *one, "model=transe_l2", f"kge.runs=[{first}]")
-    assert status == 0
-    metrics = json.loads((folder / "metrics.json").read_text())
-    assert -1 <= metrics["kge/models/agreement"] <= 1
-    assert "transe (" in (folder / "kge.html").read_text()
-    copy = shutil.copytree(first, tmp_path / "copy" / first.name)
-    page = (
-        probe(*graph, *one, "model=transe_l2", f"kge.runs=[{first},{copy},{first}]").folder / "kge.html"
-    ).read_text()
-    assert f"transe ({first})" in page
-    assert f"transe ({copy})" in page
-    other = write_graph(tmp_path / "other", planted(people=240, seed=1))  # called "graph" as well
-    for asked, message in (
-        ((*graph, "kge.fewest=30"), "has kge.fewest=20, this run 30; choose runs with the same settings"),
-        ((*graph, "data.occupation=town"), "has data.occupation=job, this run town"),
-        (other, "was trained on other triples; choose runs on the same graph"),
-    ):
-        refused = probe(*asked, *one, f"kge.runs=[{first}]", "dry_run=true")
-        assert refused.status == 2
-        assert message in refused.complaint
+    assert (rehearsed.count("cached"), rehearsed.count("to be run")) == (2, 7)  # seeds
 
 
 def test_a_sweep_over_models_takes_settings_of_models(graph, job) -> None:
@@ -118,17 +83,12 @@ def test_a_sweep_over_models_takes_settings_of_models(graph, job) -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["kge.sensitive=sex"], "kge.sensitive=sex: the graph has no relation 'sex'"),
+        (["kge.sensitive=sex"], "kge.sensitive: the graph has no relation 'sex'"),
         (["data.occupation=null"], "data.occupation is not set; set it to the relation from people to professions"),
-        (["kge.mitigations=[drop]"], "unknown kge.mitigations 'drop'; allowed: regularise, project, perturb"),
-        (
-            ["kge.mitigations=[regularise]", "model=rotate"],
-            "regularise is for dot products, and model=rotate is a distance",
-        ),
+        (["kge.mitigations=[drop]"], "unknown kge.mitigations 'drop'; allowed: regularise, project"),
+        (["kge.mitigations=[regularise]", "model=rotate"], "trains dot products again, and model=rotate is a distance"),
         (["kge.fewest=1000"], "professions with 1000 or more people of the two values (kge.fewest): 0"),
         (["kge.seeds=0"], "kge.seeds=0 must be a whole number from 1 to 1,000"),
-        (["kge.people=[p0]"], "kge.people has 1 people, expected pairs"),
-        (["kge.runs=[nowhere]"], "kge.runs: "),
         (["model=complex", "model.dimension=7"], "model=complex: dimension=7 must be even"),
         (["data.path=null"], "data=graph needs data.path, which is not set; set data.path=FILE.tsv,"),
     ],
@@ -154,7 +114,6 @@ def test_wrong_groups_are_named(job) -> None:
         assert not refused.folder.exists()
 
 
-@pytest.mark.usefixtures("_no_pictures")
 @pytest.mark.thorough
 def test_a_killed_run_goes_on_and_comes_to_the_same_figures(probe, graph, tmp_path: Path) -> None:
     long = ["model.training.max_epochs=40", "model.training.evaluate_every=20", "model.training.patience=100"]
@@ -169,3 +128,94 @@ def test_a_killed_run_goes_on_and_comes_to_the_same_figures(probe, graph, tmp_pa
     undisturbed = probe(*mine, f"paths.outputs={tmp_path / 'others'}").folder
     assert json.loads((undisturbed / "metrics.json").read_text()) == goes_on
     assert not list(folder.glob("checkpoints/*"))
+
+
+IDS = {"entities": ["b", "a", "c"], "relations": ["s", "r"]}
+VECTORS = {
+    "entities": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "relations": np.arange(8, dtype=np.float32).reshape(2, 4),
+}
+
+
+def write_vectors(folder: Path, vectors: dict[str, np.ndarray], ids: dict[str, list[str]]) -> str:
+    folder.mkdir()
+    for part, array in vectors.items():
+        np.save(folder / f"{part}.npy", array)
+    for part, names in ids.items():
+        (folder / f"{part}.txt").write_text("\n".join(names) + "\n")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], str]:
+    """The settings of a graph, and a folder with embeddings of it, in another order of ids and without one person."""
+    place = tmp_path_factory.mktemp("foreign")
+    settings = write_graph(place / "graph", planted(people=240))
+    graph = load(str(place / "graph"), str(place / "graph" / "names.tsv"))
+    torch.manual_seed(0)
+    network = Embeddings("distmult", len(graph.entities), len(graph.relations), 16, 0.1)
+    fast = Settings(max_epochs=30, batch_size=200, negatives=32, evaluate_every=30)
+    fit(network, graph.train, graph.valid, graph.triples, fast, place / "checkpoints", fingerprint="")
+    order = np.random.default_rng(0).permutation(len(graph.entities))
+    order = order[order != graph.entities.index("p7")]
+    vectors = {
+        "entities": network.entities.detach().numpy()[order],
+        "relations": network.relations.detach().numpy(),
+    }
+    ids = {"entities": [graph.entities[place] for place in order], "relations": [*graph.relations]}
+    return settings, write_vectors(place / "embeddings", vectors, ids)
+
+
+def test_vectors_follow_the_order_of_the_graph_and_faults_are_named(tmp_path: Path) -> None:
+    write_graph(tmp_path / "graph", planted(people=60))
+    graph = load(str(tmp_path / "graph"))
+    read = partial(refuses, MitigateError)
+    read("model=foreign needs embeddings: give model.path", with_vectors, graph, None)
+    read("no such file: .*entities.npy", with_vectors, graph, str(tmp_path))
+    read("are of another graph, or have other ids", with_vectors, graph, write_vectors(tmp_path / "x", VECTORS, IDS))
+    numbers = np.arange(len(graph.entities), dtype=np.float32)[:, None].repeat(4, 1)[::-1]
+    ids = {"entities": [*graph.entities[::-1]], "relations": [*graph.relations[:1:-1], *graph.relations[:2]]}
+    vectors = {"entities": numbers, "relations": np.array([[2] * 4, [0] * 4, [1] * 4], np.float32)}
+    same, entities, relations = with_vectors(graph, write_vectors(tmp_path / "all", vectors, ids))
+    assert same is graph
+    assert (entities[:, 0] == np.arange(len(graph.entities))).all()
+    assert relations[:, 0].tolist() == [0, 1, 2]
+    without = {"entities": ids["entities"][:-1], "relations": ids["relations"]}  # p0 is the first
+    path = write_vectors(tmp_path / "without", {**vectors, "entities": numbers[:-1]}, without)
+    fewer = with_vectors(graph, path)[0]
+    assert "p0" not in fewer.entities
+    assert "3 triples left out: model.path has no vector for an entity or the relation" in fewer.notices
+    faults = {
+        "3 vectors of entities, 2 ids": {"ids": {**IDS, "entities": ["a", "b"]}},
+        "3 ids, 2 different ones": {"ids": {**IDS, "entities": ["a", "b", "a"]}},
+        "expected finite floats": {"vectors": {**VECTORS, "entities": np.full((3, 4), np.nan, np.float32)}},
+        "vectors of entities have 3 numbers": {"vectors": {**VECTORS, "entities": np.ones((3, 3), np.float32)}},
+        "int64 of shape": {"vectors": {**VECTORS, "entities": np.ones((3, 4), np.int64)}},
+        "cannot be read": {"vectors": {**VECTORS, "entities": np.array([["a", 1, None]], object)}},
+    }
+    for number, (message, changed) in enumerate(faults.items()):
+        given = {"vectors": VECTORS, "ids": IDS, **changed}
+        read(message, with_vectors, graph, write_vectors(tmp_path / str(number), **given))
+    drawn = np.random.default_rng(0).normal(size=(2, len(graph.entities), 4)).astype(np.float32)
+    given = (graph, "distmult", drawn[0], drawn[1][: len(graph.relations)])
+    read("too close to chance|set model.kind", check_interaction, *given)
+
+
+def test_an_audit_of_foreign_embeddings(foreign, job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes over 3 s: a whole run with its page."""
+    monkeypatch.setattr("mitigate.report.page.Page.pictures", [])
+    settings, folder = foreign
+    probe = partial(job, "recipe=kge", "model=foreign", *settings, f"model.path={folder}")
+    wrong = probe("model.kind=transe_l2")
+    assert wrong.status == 2
+    assert "with model.kind=transe_l2, and 0." in wrong.complaint
+    assert "with distmult; set model.kind=distmult" in wrong.complaint
+    assert "trained elsewhere; leave it out" in probe("model.kind=distmult", "kge.mitigations=[regularise]").complaint
+    assert "unknown model.kind None; allowed: transe" in probe().complaint
+    status, _, _, run = probe("model.kind=distmult", "kge.mitigations=[project]")
+    assert status == 0
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["kge/mrr"] > 0.15
+    page = (run / "kge.html").read_text()
+    assert f"The embeddings are those of {folder}, scored as distmult: one training, made elsewhere." in page
+    assert "One training does not show what is due to chance" in page

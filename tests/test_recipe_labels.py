@@ -48,7 +48,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
         *(f"{scorer}_identity" for scorer in ("sentiment", "regard", "keyword")),
     ]
     assert table["sentiment"].to_list() == [-1, 1, -1, 0]  # "not" turns "kill", and "capable" praises
-    assert table["sentiment_words"].to_list() == ["thief -2.4", "capable +1.6, kill -3.7", "thief -2.4", None]
+    assert table["sentiment_words"].to_list() == ["thief -0.53", "not +0.85, kill +0.66", "thief -0.53", None]
     assert table["regard"].gather([0, 2, 3]).to_list() == [-1, -1, 0]
     assert (table["regard_words"][0][:7], table["regard_words"][3]) == ("thief -", None)
     assert "4 rows, 3 distinct texts once masked" in said
@@ -65,7 +65,7 @@ def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
     table = label_statements(triples, [Vader()], explain=True, cache=LabelStore(tmp_path))
     assert table["masked_neutral"].to_list() == ["this person is able to read", "this person is a thief"]
     assert table.select("sentiment", "sentiment_neutral").rows() == [(1, 0), (-1, -1)]
-    assert table["sentiment_words"].to_list() == ["capable +1.6", "thief -2.4"]  # of the paper's wording
+    assert table["sentiment_words"].to_list() == ["capable +0.38", "thief -0.53"]  # of the paper's wording
     assert Results(count_labels(table)).flat == {
         **{"rows": 2, "distinct": 2},
         **{"sentiment/prejudice": 1, "sentiment/neutral": 0, "sentiment/favouritism": 1},
@@ -77,7 +77,7 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
     said = labels('texts=["the lawyer is a thief", "a house"]').done
     lines = said.splitlines()
     assert lines[0] == "the lawyer is a thief  (the this person is a thief)"
-    assert lines[1].split() == ["sentiment", "prejudice", "-0.53", "thief", "-2.4"]
+    assert lines[1].split() == ["sentiment", "prejudice", "-0.53", "thief", "-0.53"]
     assert lines[2].split()[:2] == ["regard", "prejudice"]
     assert lines[3:5] == ["a house", "  sentiment neutral      +0.00"]
     assert not (tmp_path / "out").exists()
@@ -155,18 +155,6 @@ def test_texts_that_cannot_be_read(content: bytes, column: str | None, message: 
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("ending", "read"), [(".parquet", pl.read_parquet), (".csv", pl.read_csv), (".jsonl", pl.read_ndjson)]
-)
-def test_given_texts_with_commas_and_quotes_are_written_by_the_ending(ending, read, labels, tmp_path: Path) -> None:
-    given = "texts=['Hello, world', it's a thief, \"two\nlines\", Nan is 5]"
-    said = labels(given, f"data.output={tmp_path / 'mine'}{ending}", "score.regard=null").done
-    assert said.splitlines()[0] == "Hello, world"
-    table = read(tmp_path / f"mine{ending}")
-    assert table["statement"].to_list() == ["Hello, world", "it's a thief", "two\nlines", "Nan is 5"]
-    assert table["sentiment"].to_list() == [0, -1, 0, 0]
-
-
 def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n")))
     said = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}").done
@@ -185,7 +173,7 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
     lines = labels(*settings, "recipe.occlusion=true").stdout.splitlines()
     at = lines.index("an overweight person is reading")
     assert lines[at + 1].split()[:3] == ["sentiment", "prejudice", "-0.36"]
-    assert lines[at + 1].endswith("overweight -1.5  depends on: overweight person")
+    assert lines[at + 1].endswith("overweight -0.36  depends on: overweight person")
     assert lines[at + 2].split() == ["without", "an", "prejudice", "-0.36"]
     assert lines[at + 3].split() == ["without", "overweight", "neutral", "+0.00"]
     assert any("note: 1 of 2 labels of sentiment depend on an identity word: " in line for line in lines)

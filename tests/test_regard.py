@@ -1,4 +1,4 @@
-"""The networks of regard: batches, the low-rank change, n-grams, classifiers of other people, and the gate."""
+"""Regard as a scorer, and its networks: the low-rank change, n-grams, classifiers of other people, and the gate."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,69 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from mitigate.score.regard import MiniLMRegard
-from mitigate.triples import NEUTRAL
-from models.encoder import Cascade, Gate, LowRank, MiniLMClassifier, pad
+from mitigate.errors import MitigateError
+from mitigate.score.people import Crowd2
+from mitigate.score.precision import CHOSEN_BY, digest_of_folder, native_dtype
+from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
+from mitigate.words.relations import comet_relations
+from models.encoder import Cascade, Gate, LowRank, MiniLMClassifier
 from models.heads import REGARD
 from models.hf import SequenceClassifier, columns
 from models.minilm import locate
 from models.ngram import NgramClassifier, ngrams
 from models.stored_tensors import trained as tensors_of
+
+
+def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negative() -> None:
+    probabilities = np.array(  # negative, neutral, positive, other
+        [[0.7, 0.1, 0.2, 0.0], [0.1, 0.6, 0.3, 0.0], [0.1, 0.3, 0.6, 0.0], [0.2, 0.1, 0.1, 0.6]], dtype=np.float32
+    )
+    found = labels(probabilities)
+    assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]
+    assert found.label.dtype == np.int8
+    assert found.strength.tolist() == pytest.approx([-0.5, 0.2, 0.5, -0.1])
+
+
+@pytest.mark.parametrize(("kind", "megabytes"), [(MiniLMRegard, 5), (NgramRegard, 3)])
+def test_the_shipped_classifiers_are_small_have_cards_and_tell_plain_cases_apart(
+    kind: type[Scorer], megabytes: int
+) -> None:
+    regard = kind()
+    folder = SHIPPED / ("minilm" if kind is MiniLMRegard else "ngram")
+    assert sum(file.stat().st_size for file in folder.iterdir()) < megabytes * 1_000_000
+    assert "python -m mitigate recipe=classifier classifier=regard" in (folder / "README.md").read_text("utf-8")
+    found = regard(
+        ["thief is related to this person", "table is related to this person", "this person is a good friend"]
+    )
+    assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
+    assert np.sign(found.strength[[0, 2]]).tolist() == [-1, 1]
+    assert regard([]).label.tolist() == []
+    if kind is MiniLMRegard:  # no relation has a regard of its own
+        phrases = [phrase for one in comet_relations() for phrase in (one.phrase, one.neutral_phrase)]
+        assert set(regard([f"this person {phrase} thing" for phrase in phrases]).label) == {NEUTRAL}
+
+
+def test_labels_are_of_the_weights_and_of_the_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that labels of runs on two machines can be compared; a card changes nothing."""
+    monkeypatch.delenv(CHOSEN_BY, raising=False)
+    first = save_any_classifier(tmp_path / "one", ["negative", "neutral", "positive"])
+    other = save_any_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
+    digest = digest_of_folder(first)
+    (first / "README.md").write_text("a card")
+    assert digest_of_folder(first) == digest != digest_of_folder(other)
+    scorer = BertRegard(first)
+    found = scorer(["this person", "thief", "this person"])
+    assert found.label[0] == found.label[2]
+    exact = [scorer.fingerprint, Crowd2().fingerprint]
+    assert exact == [BertRegard(first).fingerprint, Crowd2().fingerprint]
+    assert BertRegard(other).fingerprint != exact[0]
+    assert native_dtype() == torch.float32
+    monkeypatch.setenv(CHOSEN_BY, "bf16")
+    assert native_dtype() == torch.bfloat16
+    assert not {BertRegard(first).fingerprint, Crowd2().fingerprint} & {*exact}
+    monkeypatch.setenv(CHOSEN_BY, "fp16")
+    refuses(MitigateError, "MITIGATE_PRECISION is 'fp16'; it must be one of fp32, bf16", native_dtype)
 
 
 def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
@@ -165,16 +220,6 @@ def parts() -> tuple[Gate, MiniLMClassifier]:
     return Gate(locate(), channels=8).eval(), MiniLMClassifier(locate(), rank=2, layers=[0, 3]).eval()
 
 
-def test_the_tables_give_what_the_network_gives(parts: tuple[Gate, MiniLMClassifier]) -> None:
-    gate, classifier = parts
-    rows = classifier.encode(GATED)
-    found = Cascade(gate, classifier, 0.5).opinions(rows)
-    with torch.no_grad():
-        alone = [gate(*pad([row], padding=0)).softmax(-1).numpy()[0] for row in rows]
-    assert found == pytest.approx(np.array(alone), abs=1e-5)
-    assert np.ptp(found, axis=0).max() > 0.01
-
-
 def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tuple[Gate, MiniLMClassifier]) -> None:
     gate, classifier = parts
     rows = classifier.encode(GATED)
@@ -207,10 +252,3 @@ def test_a_saved_gate_is_small_says_the_same_and_is_refused_without_all_tensors(
     save_file({name: tensor for name, tensor in load_file(weights).items() if name != "head.bias"}, weights)
     other = "gate.safetensors are of another network: 1 tensors .* head.bias"
     refuses(ValueError, other, Cascade.load, tmp_path, locate(), classifier)
-
-
-def test_whether_the_gate_is_used_is_part_of_the_fingerprint() -> None:
-    gated, whole = MiniLMRegard(), MiniLMRegard(gate=False)
-    assert gated.fingerprint != whole.fingerprint
-    texts = ["this person is a thief", "table is related to this person", "this person is used for writing"]
-    assert gated(texts).label.tolist() == whole(texts).label.tolist() == [-1, NEUTRAL, NEUTRAL]

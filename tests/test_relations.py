@@ -7,7 +7,7 @@ from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensi
 from mitigate.errors import MitigateError
 from mitigate.probe.generator import event_heads
 from mitigate.verbalise import verbalise
-from mitigate.words.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
+from mitigate.words.events import as_one_person, heads_about, heads_of_relations, published_names
 from mitigate.words.prompts import kind_of
 from mitigate.words.relations import Relation, comet_relations, named, prompt_phrases, relations, with_own
 from mitigate.words.targets import choose_targets
@@ -114,12 +114,11 @@ def test_whoever_acts_is_one_person_for_a_scorer() -> None:
     assert verbalise(rows)["masked"].to_list() == list(expected.values())
 
 
-def test_persons_are_kept_or_verbalised() -> None:
+def test_persons_have_the_same_words_in_each_spelling() -> None:
     expected = {
         "personx gives persony the ___": "this person gives another person something",
         "personxs personz 's hat": "personxs a third person's hat",
         "person x thanks person y": "this person thanks another person",
     }
     texts = pl.DataFrame({"text": list(expected)})
-    assert texts.select(without_persons(pl.col("text")))["text"].to_list() == list(expected.values())
-    refuses(MitigateError, "unknown data.persons 'named'; allowed: kept, verbalised", check_persons, "named")
+    assert texts.select(as_one_person(pl.col("text")))["text"].to_list() == list(expected.values())

@@ -8,27 +8,21 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.sbic import normalise, read_annotations
-from mitigate.tasks.frames.forms import fold_numbers, fold_posts, needs_folds
-from mitigate.tasks.frames.posts import categories, check, gather, read_posts, sources, statistics
-from mitigate.tasks.frames.predictions import truth_of
-from mitigate.words.frames import CHOICES
+from mitigate.load.sbic import CHOICES, normalise, read_annotations
+from mitigate.studies.frames import fold_numbers, fold_posts, gather, truth_of
 
-COLUMNS = [
-    *("whoTarget", "intentYN", "sexYN", "sexReason", "offensiveYN", "annotatorGender", "annotatorMinority"),
-    *("sexPhrase", "speakerMinorityYN", "WorkerId", "HITId", "annotatorPolitics", "annotatorRace", "annotatorAge"),
-    *("post", "targetMinority", "targetCategory", "targetStereotype", "dataSource"),
-]
+COLUMNS = ["whoTarget", "intentYN", "sexYN", "offensiveYN", "speakerMinorityYN", "WorkerId", "HITId", "post"]
+COLUMNS += ["targetMinority", "targetCategory", "targetStereotype", "dataSource"]
 
 
 def row(post: str, worker: str, **values: object) -> dict[str, object]:
-    return {**dict.fromkeys(COLUMNS, ""), "post": post, "WorkerId": worker, "HITId": "h", **values}
+    return {**dict.fromkeys(COLUMNS, ""), "post": post, "WorkerId": worker, **values}
 
 
 def harmful(worker: str, statement: str = "are late", **values: object) -> dict[str, object]:
-    texts = {"targetMinority": "women", "targetCategory": "gender", "targetStereotype": statement}
+    texts = {"targetMinority": "women", "targetStereotype": statement}
     given = {"whoTarget": 1.0, "intentYN": 0.66, "sexYN": 0.0, "offensiveYN": 0.5, "speakerMinorityYN": 0.0}
-    return row("They hire ANYONE!", worker, dataSource="t/jokes", **{**given, **texts, **values})
+    return row("They hire ANYONE!", worker, **{**given, **texts, **values})
 
 
 def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
@@ -40,7 +34,7 @@ def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
 
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
-    harmless = {"offensiveYN": 0.0, "intentYN": 0.33, "sexYN": 0.0, "dataSource": "t/news"}
+    harmless = {"offensiveYN": 0.0, "intentYN": 0.33, "sexYN": 0.0}
     rows = [harmful("a"), harmful("a", "are weak"), harmful("b")]
     rows += [row("They hire ANYONE!", "c", **harmless), row("a nice day", "a", **harmless)]
     write_rows(tmp_path / "SBIC.v2.trn.csv", rows)
@@ -48,40 +42,21 @@ def published(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_published_posts_and_the_statistics_of_tables_2_and_3(published: Path) -> None:
+def test_published_posts_are_averaged_over_annotators(tmp_path: Path, published: Path) -> None:
     """Two of three say that it is offensive (maybe counts as yes), and so that it targets a group."""
-    _, posts = read_posts(published)
+    posts = gather(read_annotations(published))
     found = posts.filter(key="they hire anyone").row(0, named=True)
     assert [found[name] for name in CHOICES] == [False, True, True, True, False]
     assert (found["groups"], found["implied"]) == (["women"], ["are late", "are weak"])
     assert (found["implied_groups"], found["split"]) == (["women", "women"], "train")
-    assert fold_numbers(read_posts(published)[1]) == []
-    annotations, posts = read_posts(published)
-    found = statistics(annotations, posts)
-    assert (found["tuples"], found["posts"], found["groups"], found["implications"]) == (7, 3, 1, 2)
-    assert found["post_group_implication"] == 2
-    assert found["positive/offensive"] == pytest.approx(100 * 2 / 6)  # annotators, not rows
-    assert sources(posts).select("source", "posts").rows() == [("t/news", 2), ("t/jokes", 1)]
-    assert categories(annotations).rows() == [("t/jokes", "gender", 3, 100.0)]
-
-
-def test_published_files_are_averaged_and_aggregated_ones_read_where_they_lack(tmp_path: Path, published: Path) -> None:
+    assert fold_numbers(posts) == []
     rows = [harmful("a"), *(row("They hire ANYONE!", worker, offensiveYN=0.0) for worker in "bc")]
     (tmp_path / "alone").mkdir()
-    write_rows(tmp_path / "alone" / "SBIC.v2.trn.csv", rows)
+    (tmp_path / "alone" / "train").mkdir()
+    write_rows(tmp_path / "alone" / "train" / "0000.csv", rows)  # the folder says the split
     annotations = read_annotations(tmp_path / "alone")
     assert annotations["targeted"].to_list() == [1.0, None, None]
     assert gather(annotations)["offensive"].to_list() == [False]  # one of three
-    lists = {"targetMinority": '["women", "black women"]', "targetStereotype": '["Women are late.", "are proud"]'}
-    given = {"post": "they all do", "offensiveYN": 0.67, "intentYN": 0.33, "sexYN": 0.0, "targetCategory": "[]"} | lists
-    for part in ("trn", "dev"):
-        write_rows(published / f"SBIC.v2.agg.{part}.csv", [given])
-    annotations, posts = read_posts(published)
-    assert "SBIC.v2.agg.trn.csv" not in annotations["file"].to_list()
-    found = posts.filter(key="they all do").row(0, named=True)
-    assert found["split"] == "dev"
-    assert (found["offensive"], found["intent"], found["targeted"]) == (True, False, True)
-    assert (found["implied"], found["implied_groups"]) == (["women are late", "are proud"], ["women", "women"])
 
 
 @pytest.fixture
@@ -97,7 +72,7 @@ def partial(tmp_path: Path) -> Path:
 
 
 def test_partial_files_leave_open_what_they_do_not_say(partial: Path) -> None:
-    _, posts = read_posts(partial)
+    posts = gather(read_annotations(partial))
     rows = {found["key"]: found for found in posts.rows(named=True)}
     assert (rows["they cook"]["groups"], rows["they cook"]["targeted"]) == (["black folks"], True)
     assert (rows["they cook"]["offensive"], rows["they are late"]["targeted"]) == (None, None)
@@ -107,20 +82,17 @@ def test_partial_files_leave_open_what_they_do_not_say(partial: Path) -> None:
 
 
 def test_folds_are_of_test_posts_alone(partial: Path) -> None:
-    _, posts = read_posts(partial)
-    assert needs_folds(posts)
+    posts = gather(read_annotations(partial))
     assert fold_numbers(posts) == [0, 1, 2, 3, 4]
     assert posts.filter(pl.col("fold").is_not_null())["split"].unique().to_list() == ["test"]
     mine = posts.filter(key="they lie")["fold"][0]
     for fold in range(5):
         assert ("they lie" in fold_posts(posts, fold)["key"]) == (fold != mine)
-    (partial / "offensive_train.csv").unlink()
-    refuses(MitigateError, "no train post has a value of `offensive`", check, read_posts(partial)[1])
 
 
 def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path) -> None:
     assert normalise("RT: &amp; They\u2019re  LATE!!") == normalise("rt they re late")
-    _, posts = read_posts(published)
+    posts = gather(read_annotations(published))
     assert dict(posts.select("key", "split").rows()) == {
         "they hire anyone": "train",
         "a nice day": "test",  # it stands in both
@@ -134,28 +106,23 @@ def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("offensive_test.csv", "2,a\n", r"offensive_test.csv:1: found '2', expected `label,post` with label 0 or 1"),
-        (
-            "groups_trn.csv",
-            "post,label\na,1\n",
-            r"groups_trn.csv has no column target_minority; it is CSV with the columns post, label",
-        ),
+        ("offensive_test.csv", "2,a\n", "offensive_test.csv:1: found '2', expected `label,post` with label 0 or 1"),
+        ("groups_trn.csv", "post,label\na,1\n", "groups_trn.csv has no column target_minority; it is CSV with the col"),
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",
             r"frames_test_posts.csv:2: targetStereotype 'x' is not a list of texts such as \[\"a\", \"b\"\]",
         ),
+        ("notes.csv", "a,b\n1,2\n", "has no file of the corpus; allowed: SBIC.v2.trn.csv, "),
+        (
+            "SBIC.v2.dev.csv",
+            f"{','.join(COLUMNS)}\n1,0,0,7,,w,h,a,,,,\n",
+            "dev.csv:2: offensiveYN is '7'; it must be a number from 0 to 1",
+        ),
+        ("offensive_train.csv", b"\xed\x00\xff", "offensive_train.csv:1: n.*UTF-8"),
+        ("offensive_train.csv", b"0,a\n1,b\xff\n", "offensive_train.csv:2: not UTF-8"),
     ],
 )
-def test_faults_are_named_by_file_and_row(tmp_path: Path, name: str, content: str, message: str) -> None:
-    (tmp_path / name).write_text(content, encoding="utf-8")
+def test_faults_are_named_by_file_and_row(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     refuses(MitigateError, message, read_annotations, tmp_path)
-
-
-def test_values_out_of_range_and_folders_without_the_corpus_are_named(tmp_path: Path) -> None:
-    refuses(MitigateError, r"has no file of the corpus; allowed: SBIC.v2.trn.csv, ", read_annotations, tmp_path)
-    write_rows(tmp_path / "SBIC.v2.dev.csv", [row("a", "b", offensiveYN="7")])
-    with pytest.raises(
-        MitigateError, match="dev.csv:2: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"
-    ):
-        read_annotations(tmp_path)

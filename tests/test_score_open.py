@@ -7,14 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import ROOT, composed
-from hydra import compose, initialize_config_dir
+from command import composed
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Policy, apply_policy
-from mitigate.recipes.job import configured
-from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labeller import label_statements
 
@@ -78,26 +75,13 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
 
 def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() -> None:
     config = composed("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
-    known = "sentiment, regard, vader, minilm, ngram, crowd, crowd2, crowd_lm, frames, bert, keyword, judge, toy"
+    known = "sentiment, regard, vader, minilm, ngram, crowd2, crowd_lm, frames, bert, keyword, judge, toy"
     with pytest.raises(MitigateError) as error:
         policy_of(config)  # own_toy is not there: loading it would fail
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
     with pytest.raises(MitigateError, match="policy=both reads the labels of regard, and score.regard is null; leave"):
         policy_of(composed("policy=both", "score.regard=null"))
     assert policy_of(composed(LINE, "policy=both", "score.regard=toy")).reads == ["sentiment", "toy"]
-
-
-def test_without_regard_the_policies_that_read_it_are_not_compared_with_people() -> None:
-    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        named = [
-            policy.name for policy in drop_policies(Scorers(configured(compose("config", ["score.regard=null"])).score))
-        ]
-    assert "sentiment" in named
-    assert not {"regard", "both", "both_neutral"} & set(named)
-    twice = composed(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
-    assert policy_of(twice).reads == ["toy"]
-    with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
-        Scorers(composed(LINE, "+score.scorers.toy.measures=tone").score)
 
 
 @pytest.mark.parametrize(
@@ -132,19 +116,6 @@ def test_a_name_that_means_something_else_is_refused(name: str, message: str, wr
     with pytest.raises(MitigateError) as told:
         _ = Scorers(composed(LINE.replace("toy.", f"{name}.", 1), f"score.extra=[{name}]").score).extras
     assert message in str(told.value)
-
-
-def test_a_scorer_may_be_a_frozen_dataclass_or_keep_a_list_of_words(write_toy: Callable[[str], None]) -> None:
-    """The project's scorers that count words have a method of that name."""
-    write_toy(
-        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Toy:\n    fingerprint: str = 'a' * 64\n"
-        "    def __call__(self, texts): ...\n"
-    )
-    scorer = toy()
-    assert (scorer.name, scorer.fingerprint) == ("toy", "a" * 64)
-    write_toy(TOY.replace("words_of", "words"))
-    labelled = label_statements(pl.DataFrame({"statement": ["a cruel day"]}), [toy()], explain=True)
-    assert labelled["toy_words"].to_list() == ["cruel -1"]
 
 
 def test_a_fingerprint_follows_the_version_the_arguments_and_the_files_they_name(write_toy, tmp_path) -> None:

@@ -10,9 +10,8 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.score import attributions
 from mitigate.score.attributions import driving_words, occluded
-from mitigate.score.keyword import Keyword, categories, read_dic, read_empath
+from mitigate.score.keyword import Keyword, read_dic
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader, label_of
 from mitigate.triples import Labels
@@ -82,18 +81,6 @@ def test_faults_of_a_dictionary_are_named(tmp_path: Path, content: str, message:
         read_dic(path)
 
 
-def test_empath_has_every_category_that_is_named_and_words_that_praise_and_blame(tmp_path: Path) -> None:
-    lexicon = read_empath()
-    assert lexicon["murder"] == -1
-    assert lexicon["kindness"] == 1
-    assert "capable" not in lexicon  # of its category "trust", as is "wrong"; the paper's phrase has it
-    assert set(categories("empath").values()) == {-1, 1}
-    for category, label in categories("empath").items():
-        path = tmp_path / "one.tsv"
-        path.write_text(f"{category}\tword\nschool\tother\n")
-        assert read_empath(path) == {"word": label}
-
-
 WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.05, "bit": -0.01}
 
 
@@ -128,23 +115,10 @@ def test_without_its_words_a_text_of_a_classifier_loses_strength(tmp_path: Path)
     ]
 
 
-def test_only_the_surest_polar_texts_are_examined(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(attributions, "MOST", 1)
-    scorer = Sums()
-    assert drove(["kind", "thief"], scorer, tmp_path) == [None, "thief -0.6"]
-    assert sorted(scorer.asked) == ["", "kind", "thief"]
-    assert drove(["house", "home"], Sums(), tmp_path) == [None, None]
-    assert drove([], Sums(), tmp_path) == []
-
-
-def test_a_scorer_that_counts_words_says_which(tmp_path: Path) -> None:
-    assert drove(["this person is not capable of KILL!", "a house"], Vader(), tmp_path) == [
-        "capable +1.6, kill -3.7",
-        None,
-    ]
-    assert drove(["a kind, kind thief"], Keyword(lexicon={"kind": 1, "thief": -1}), tmp_path) == [
-        "kind +1, kind +1, thief -1"
-    ]
+def test_words_of_a_lexicon_are_found_by_occlusion_too(tmp_path: Path) -> None:
+    texts = ["this person will KILL!", "a house"]
+    without = Vader()(["this person will KILL!", "this person will"]).strength
+    assert drove(texts, Vader(), tmp_path) == [f"KILL! {without[0] - without[1]:+.2g}", None]
 
 
 def test_occlusion_leaves_out_each_word_of_each_distinct_text(tmp_path: Path) -> None:

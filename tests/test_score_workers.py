@@ -4,9 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -48,25 +46,6 @@ def test_each_of_two_workers_loads_the_scorer_once_and_labels_as_one_process(sai
     assert said["shared"] == said["alone"]
     assert len(said["loaded"]) == len({*said["loaded"]} - {said["here"]}) == 2
     assert said["too many"] == "score.workers=3, but Ray has 2 cores; each worker takes one"
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_ray_ends_with_the_process_that_started_it(said: dict[str, Any]) -> None:
-    patience = time.monotonic() + 60  # its workers notice a little later
-    while _started_for(said["folder"]) and time.monotonic() < patience:
-        time.sleep(0.1)
-    assert not _started_for(said["folder"])
-
-
-def _started_for(folder: str) -> list[str]:
-    """The processes that have the folder in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # another user's, or it has ended
-            if f"STARTED_FOR={folder}" in path.read_text(errors="replace"):
-                found.append(path.parent.name)
-    return found
 
 
 class Here:

@@ -7,19 +7,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from served import processes, until
 
-from mitigate.serve import queue
-from mitigate.serve.dispatcher import Dispatcher
-from mitigate.serve.queue import Job
-from mitigate.serve.slurm import Remote, Slurm
-from mitigate.serve.worker import log_of
+from mitigate.serve.queue import Job, Queue
+from mitigate.serve.worker import log_of, start_jobs
 
-PROGRAMS = ("slurmctld", "slurmd", "slurmstepd", "sbatch", "srun")
+PROGRAMS = ("slurmctld", "slurmd", "slurmstepd", "sbatch", "squeue")
 CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -54,7 +52,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-PATIENCE = 120.0  # seconds
 COUNTS = """
 import pathlib, sys, time
 run, most = pathlib.Path(sys.argv[1]), int(sys.argv[2])
@@ -64,58 +61,45 @@ for number in range(len(list(run.glob("step-*"))), most):  # goes on from where 
     time.sleep(0.2)
     (run / f"step-{number}").touch()
     print("step", number, flush=True)
-(run / "manifest.json").touch()
 """
 
 
-def until(condition: Callable[[], bool], log: Path | None = None) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, log.read_text()[-3000:] if log else ""
-        time.sleep(0.2)
+def kill_workers(queue: Queue) -> None:
+    """As a crash of the service's machine leaves the queue: without workers, and their leases have ended."""
+    for process in processes("mitigate.serve.worker", str(queue.path)):
+        os.kill(process, signal.SIGKILL)
+    with queue._table() as table:
+        table.execute("UPDATE jobs SET lease = 0")
 
 
-class Service:
-    """A queue whose dispatcher gives jobs to SLURM, stepped by hand."""
+@pytest.fixture
+def queue(slurm: Path, tmp_path: Path) -> Iterator[Queue]:
+    """A queue whose jobs are given to SLURM."""
+    made, stop = Queue(tmp_path / "queue.sqlite"), threading.Event()
+    thread = threading.Thread(target=start_jobs, args=(made, 2, None, ["time=5"], stop))
+    thread.start()
+    yield made
+    stop.set()
+    thread.join()
 
-    def __init__(self, place: Path) -> None:
-        self.path = place / "queue.sqlite"
-        self.slurm = place / "slurm"
-        self.restart()
 
-    def restart(self) -> None:
-        """Start the dispatcher again, as after a kill: the queue alone keeps the jobs, and their leases have ended."""
-        with queue.opened(self.path) as table:
-            table.execute("UPDATE jobs SET lease = 0")
-        self.dispatcher = Dispatcher(self.path, 2, Remote(self.path, Slurm(self.slurm, minutes=5)))
-
-    def submit(self, run: Path, steps: int) -> int:
-        with queue.opened(self.path) as table:
-            command = [sys.executable, "-c", COUNTS, str(run), str(steps)]
-            return queue.submit(table, "fake", {}, command, owner="ann")
-
-    def job(self, number: int) -> Job:
-        self.dispatcher.step()
-        with queue.opened(self.path) as table:
-            found = queue.read(table, number)
-        assert found
-        return found
+def submit(queue: Queue, run: Path, number: int) -> int:
+    return queue.submit("fake", {}, [sys.executable, "-c", COUNTS, str(run), str(number)], "ann").id
 
 
 def steps(run: Path) -> int:
     return len(list(run.glob("step-*")))
 
 
-def said(place: Path, job: Job) -> list[str]:
+def said(queue: Queue, job: Job) -> list[str]:
     """The numbers of steps that the output of a job names, in order."""
-    lines = (line.split() for line in log_of(place, job).read_text().splitlines())
-    return [line[1] for line in lines if line[0] == "step"]
+    lines = (line.split() for line in log_of(queue, job).read_text().splitlines())
+    return [line[1] for line in lines if line[:1] == ["step"]]
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A SLURM of one machine with one processor, and a partition that preempts the other."""
-    pytest.importorskip("submitit", reason="needs submitit, of the extra [slurm]")
     place, host = tmp_path_factory.mktemp("slurm"), socket.gethostname().partition(".")[0]
     programs = {name: Path(shutil.which(name) or name) for name in PROGRAMS}
     (plugins,) = programs["slurmd"].resolve().parents[1].glob("lib/*/slurm-wlm")
@@ -133,7 +117,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with (place / "log").open("wb") as log:
         daemons = [subprocess.Popen(line, stdout=log, stderr=log, start_new_session=True) for line in lines]
         try:
-            until(lambda: "idle" in answer("sinfo", "--noheader", "-o", "%T"), place / "log")
+            until(lambda: "idle" in answer("sinfo", "--noheader", "-o", "%T"))
             yield place
         finally:
             for daemon in reversed(daemons):
@@ -148,34 +132,32 @@ def answer(*line: str) -> str:
     return subprocess.run(line, capture_output=True, text=True, check=False).stdout
 
 
-def test_a_preempted_job_is_queued_again_and_goes_on_also_when_the_service_is_killed(slurm: Path, tmp_path) -> None:
+def test_a_preempted_job_is_queued_again_and_resumes_also_when_its_worker_is_killed(queue: Queue, tmp_path) -> None:
     """SLURM looks for work once in a second or two, so the test takes some."""
-    service, run = Service(tmp_path), tmp_path / "run"
-    number = service.submit(run, 30)
-    until(lambda: service.job(number).folder is not None and steps(run) > 2)
-    handle = service.job(number).handle
-    assert answer("squeue", "--noheader", "-o", "%i %T").split() == [handle, "RUNNING"]
+    run = tmp_path / "run"
+    number = submit(queue, run, 30)
+    until(lambda: queue.read(number).folder is not None and steps(run) > 2)
+    name = f"mitigate-{queue.read(number).name}"
+    handle, listed = answer("squeue", "--noheader", "-o", "%i %j").split()
+    assert listed == name
     subprocess.run(["sbatch", "-p", "high", "--wrap", "sleep 2", "-o", "/dev/null"], check=True, capture_output=True)
     until(lambda: f"{handle} PENDING" in answer("squeue", "--noheader", "-o", "%i %T"))
     done = steps(run)
     assert 2 < done < 30
+    kill_workers(queue)
     subprocess.run(["scontrol", "update", f"JobId={handle}", "StartTime=now"], check=True)  # or it waits for minutes
-    assert service.job(number).state == "running"
-    service.restart()
-    until(lambda: service.job(number).ended is not None, slurm / "log")
-    found = service.job(number)
-    assert (found.state, found.exit, found.handle, found.starts, found.owner) == ("done", 0, handle, 1, "ann")
-    numbers = said(tmp_path, found)
+    until(lambda: queue.read(number).ended is not None)
+    found = queue.read(number)
+    assert (found.state, found.exit, found.owner) == ("done", 0, "ann")
+    numbers = said(queue, found)
     assert set(numbers) == set(map(str, range(30)))
-    assert len(numbers) < 33  # it went on: no step but the one that was cut off was done twice
+    assert len(numbers) < 33  # it resumed: no step but the one that was cut off was done twice
 
 
-def test_a_running_job_is_cancelled_without_accounting(slurm: Path, tmp_path: Path) -> None:
-    service, run = Service(tmp_path), tmp_path / "run"
-    number = service.submit(run, 10_000)
-    until(lambda: steps(run) > 1 or service.job(number).handle is None)
-    with queue.opened(service.path) as table:
-        queue.cancel(table, number)
-    until(lambda: service.job(number).ended is not None, slurm / "log")
-    assert service.job(number).state == "cancelled"
+def test_a_running_job_is_cancelled(queue: Queue, tmp_path: Path) -> None:
+    number = submit(queue, tmp_path / "run", 10_000)
+    until(lambda: steps(tmp_path / "run") > 1)
+    queue.cancel(number)
+    until(lambda: queue.read(number).ended is not None)
+    assert queue.read(number).state == "cancelled"
     assert "RUNNING" not in answer("squeue", "--noheader", "-o", "%T")

@@ -163,7 +163,7 @@ def filter_is_held_against_chance(shown: list[str]) -> None:
     assert (kept, every) == (sum(row(reasons, "| kept ")), 192)
     means = shown[-1]
     assert row(means, "sentiment")[1] == row(means, "regard")[1] == 100  # kept because they are neutral
-    before, after, lowest, middle, highest = row(means, "crowd (held out)")
+    before, after, lowest, middle, highest = row(means, "crowd2 (held out)")
     assert before < middle < after
     assert lowest < middle < highest < after
 
@@ -171,7 +171,7 @@ def filter_is_held_against_chance(shown: list[str]) -> None:
 def control_is_compared(shown: list[str]) -> None:
     assert "everything 192 triples" in shown[0]
     table = next(text for text in shown if "swap_lift" in text)
-    harm, quality = "neutral_template/crowd/neutral_mean", "quality/swap_lift/all"
+    harm, quality = "neutral_template/crowd2/neutral_mean", "quality/swap_lift/all"
     for contrast in ("none, filtered", "none, random"):
         lines = [line for line in table.splitlines() if line.startswith(f"| {contrast} ")]
         assert [line.split("|")[2].strip() for line in lines] == [quality, harm]

@@ -1,9 +1,8 @@
-"""Stories of a small generator, drawn by the chance of each prompt, and texts that it reads first."""
+"""Stories of a small generator, drawn by the chance of each prompt; what is a story; and texts that it reads first."""
 
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -13,11 +12,11 @@ from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
-from mitigate.probe.stories import Sampling, chances_of, sample_stories
+from mitigate.probe.stories import Sampling, chances_of, is_refusal, sample_stories, story_of
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
-from mitigate.train.comet import Settings
-from mitigate.train.stories import Reader, Texts, fit
+from mitigate.train.comet import Settings, TailModule, fit_module
+from mitigate.train.stories import Reader, paragraphs, train_on_sentences
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
@@ -58,7 +57,7 @@ def test_the_number_that_is_drawn_decides_the_token_and_is_a_prompts_own() -> No
 
 def test_the_same_stories_whatever_else_is_asked(model: LanguageModel, tmp_path: Path, small_parts: None) -> None:
     told = sample_stories(model, ASKED, HOW, parts=PartFolder(tmp_path / "all"))
-    assert told.columns == [*ASKED.columns, "story"]
+    assert told.columns == [*ASKED.columns, "story", "outcome"]
     assert told["prompt"].to_list() == ASKED["prompt"].to_list()
     few = ASKED.filter(target="korea")
     alone = sample_stories(model, few, HOW, parts=PartFolder(tmp_path / "few"))
@@ -95,16 +94,44 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "text",
     [
-        ({"temperature": 0}, "temperature=0 must be above 0"),
-        ({"top_k": -1}, "top_k=-1 must be at least 1, or 0 for all tokens"),
-        ({"max_tokens": 0}, "max_tokens=0 must be at least 1"),
-        ({"fewest": 6}, "fewest=6 must be at least 1 and at most most=5 sentences"),
+        "I'm sorry, but I can't help with that.",
+        "I’m really sorry. I cannot assist with this request.",
+        "As an AI language model, I am unable to write such a story.",
+        "I apologize, but that's not something I can help with.",
+        "Unfortunately, I won't create content about a group.",
+        "I must respectfully decline.",
+        "I'm not comfortable writing this.",
     ],
 )
-def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> None:
-    refuses(MitigateError, message, Sampling, seed=1, **settings)
+def test_stock_phrases_of_refusal(text: str) -> None:
+    assert is_refusal(text)
+    assert story_of(text, 5)[1] == "refused"
+    assert not is_refusal(f"The nurse said: {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't believe it. She left.",
+        "I'm sorry for the nurse. She left.",
+        "I can't help laughing at him.",
+        "Unfortunately, I cannot swim.",
+        "I can't tell you how kind she was.",
+    ],
+)
+def test_stories_in_the_first_person_are_no_refusals(text: str) -> None:
+    assert story_of(text, 5) == (text, "answered")
+
+
+def test_stories_without_reasoning_and_unfinished_ones() -> None:
+    thought = "<think>Evil. Evil.</think>\nA nurse left. She sang. And"
+    assert story_of(thought, 5) == ("A nurse left. She sang.", "answered")
+    assert story_of("<think>Evil. Evil.", 5) == ("", "reasoning")
+    assert story_of("A nurse", 5) == story_of("", 5) == ("", "cut")
+    assert story_of("It sat. It ran. It hid.", 2) == ("It sat. It ran.", "answered")
+    refuses(MitigateError, "fewest=6 must be at most most=5 sentences", Sampling, seed=1, fewest=6)
 
 
 def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
@@ -115,10 +142,7 @@ def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) ->
 
 
 SAID = ["a nurse is kind. a nurse cares.", "a judge is fair.", "korea has mountains. korea is far."]
-TEXTS = Texts(SAID * 4, np.ones(12))
 SETTINGS = Settings(max_steps=8, max_epochs=9, batch_size=4, lr=3e-3, precision="32-true")
-NOTHING = Texts([], np.array([]))
-ON_CPU = {"accelerator": "cpu"}
 
 
 @pytest.fixture
@@ -127,7 +151,7 @@ def fresh(tmp_path: Path) -> LanguageModel:
     return LanguageModel.load(save_neox(tmp_path / "start", SAID))
 
 
-def test_all_tokens_of_a_text_are_learnt_and_nothing_to_read_is_refused(fresh: LanguageModel, tmp_path: Path) -> None:
+def test_all_tokens_of_a_text_are_learnt(fresh: LanguageModel) -> None:
     reader = Reader(fresh)
     (start,), (text,) = reader.prompts([""], [""]), reader.tails(SAID[:1])
     assert (start, text[-1]) == ([fresh.end], fresh.end)  # a GPT-NeoX begins texts with the token that ends them
@@ -136,18 +160,27 @@ def test_all_tokens_of_a_text_are_learnt_and_nothing_to_read_is_refused(fresh: L
     expected = torch.nn.functional.cross_entropy(logits, torch.tensor(text), reduction="none")
     torch.testing.assert_close(reader.nll([start], [text]), expected)
     assert len(reader.tails(["kind " * 200])[0]) == 64  # as many positions as there are: a start, 63 tokens, END unread
-    with pytest.raises(MitigateError, match="no text is left to train on"):
-        fit(fresh, NOTHING, SETTINGS, tmp_path, fingerprint="1", dev=NOTHING)
-    best = Settings(keep="best")
-    refuses(MitigateError, "set trainer.keep=last", fit, fresh, TEXTS, best, tmp_path, fingerprint="1", dev=NOTHING)
 
 
 def test_reading_makes_likelier_what_was_read(fresh: LanguageModel, tmp_path: Path) -> None:
+    """Statements about one head are one text, with the mean of their weights."""
+    rows = {"head": ["a", "a", "b"] * 4, "statement": ["a nurse is kind", "a nurse cares", "a judge is fair"] * 4}
+    texts = paragraphs(pl.DataFrame(rows).with_columns(weight=pl.Series([1.0, 0.5, 1.0] * 4)))
+    assert texts.tails[0] == "a nurse is kind. a nurse cares. a nurse is kind. a nurse cares. a nurse is kind."
+    assert texts.weights.tolist() == pytest.approx([0.8, 1, 2 / 3])
     told: list[dict[str, float]] = []
-    fitted = fit(
-        fresh, TEXTS, SETTINGS, tmp_path, fingerprint="1", dev=TEXTS, log=lambda v, _: told.append(v), **ON_CPU
-    )
-    assert fitted.steps == 8
+    how = {"fingerprint": "1", "accelerator": "cpu", "log": lambda values, _: told.append(values)}
+    fitted = fit_module(TailModule(Reader(fresh), texts, SETTINGS), tmp_path, dev=texts, **how)
+    assert fitted.steps == 7  # nine passes over three texts in batches of four
     assert fitted.dev_perplexity is not None
     assert fitted.dev_perplexity < 250  # of 400 tokens
     assert any("dev_perplexity" in values for values in told)
+
+
+def test_nothing_to_read_is_refused(fresh: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Start:
+        load = staticmethod(lambda: fresh)
+
+    columns = {"weight": pl.Float64, "valid": pl.Boolean, "split": pl.String, "head": pl.String, "statement": pl.String}
+    ledger, places = pl.DataFrame(schema=columns), {"model": tmp_path / "m", "checkpoints": tmp_path / "c"}
+    refuses(MitigateError, "no text is left to train on", train_on_sentences, ledger, Start(), SETTINGS, **places)

@@ -8,10 +8,9 @@ from audit_example import HOW, UNTRUSTED, example_stories, told
 from page_elements import Elements
 
 from mitigate.measure.results import Results, measured
-from mitigate.measure.stories import STORY, all_stories, by_chance, per_story_of, shares
-from mitigate.report import stories as report
+from mitigate.measure.stories import STORY, all_stories, by_chance, measure_stories, per_story_of, shares
 from mitigate.report.page import OPEN, render
-from mitigate.tasks.stories.measures import measure_stories
+from mitigate.studies import stories as report
 
 COLUMNS = ["sentiment"]
 

@@ -1,7 +1,6 @@
 """Sweeps: the files that come ready, jobs of a quick recipe one after another and two at once, what a search says, and
 what is compared at the end."""
 
-import json
 from itertools import chain
 from pathlib import Path
 from unittest.mock import Mock
@@ -17,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.cli import CONF
 from mitigate.policies import Drop
 from mitigate.recipes import labels, sweep
-from mitigate.recipes.sweep import MOST_RUNS, Sweep, comparable, compare, short_names
+from mitigate.recipes.sweep import MOST_RUNS, Sweep, compare
 from mitigate.tracking.headlines import headline
 from mitigate.triples import TEMPLATES
 
@@ -61,13 +60,6 @@ def test_a_job_on_slurm_that_runs_out_of_time_is_queued_again() -> None:
     launcher = composed("hydra/launcher=slurm").hydra.launcher
     assert launcher._target_.endswith("SlurmLauncher")
     assert launcher.max_num_timeout == 2
-
-
-def test_runs_are_named_by_what_tells_them_apart() -> None:
-    none, both, other = ({"policy": "none", "seed": 1}, {"policy": "both", "seed": 1}, {"policy": "both", "seed": 2})
-    assert list(short_names({"x-aaaaaaaa": none, "x-bbbbbbbb": both})) == ["none", "both"]
-    assert list(short_names({"x-aaaaaaaa": both, "x-bbbbbbbb": other})) == ["both, seed 1", "both, seed 2"]
-    assert list(short_names({"x-aaaaaaaa": both, "x-bbbbbbbb": both})) == ["both, aaaaaaaa", "both, bbbbbbbb"]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SQLAlchemy, in the Optuna that Hydra's sweeper takes
@@ -155,74 +147,59 @@ def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: P
     assert said.count("cannot be used (Not a directory)") == 1
 
 
-def ended(folder: Path, recipe: str = "mitigate", **metrics: object) -> Path:
-    """A run folder as the end of a sweep reads it."""
+def noted(place: Path, *overrides: str, failure: str = "") -> dict:
+    """The note of a finished job, whose run folder has figures, or of a failed one."""
+    if failure:
+        return {"overrides": list(overrides), "job": overrides[-1], "failure": failure}
+    folder = place / "-".join(overrides)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.yaml").write_text(f"recipe: {{name: {recipe}}}\n")
-    (folder / "metrics.json").write_text(json.dumps(metrics))
-    return folder
+    (folder / "metrics.json").write_text('{"fingerprint": "1a"}')
+    return {"overrides": list(overrides), "job": "", "folder": str(folder)}
 
 
-def test_policies_are_compared_as_the_sweep_was_set(tmp_path: Path, monkeypatch, capsys) -> None:
-    """With none, else with the first policy, or the first run of a single one; the settings are those that Hydra reads
-    in the command."""
+def test_runs_that_differ_by_more_than_seed_are_compared_as_the_sweep_was_set(tmp_path, monkeypatch, capsys) -> None:
+    """The settings are those that Hydra reads in the command."""
     commands: list[list[str]] = []
     monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command) or Mock(returncode=0))
     place = tmp_path / "it's, a [place]=here"
     tracking = {"mode": "none", "project": "mitigate", "entity": None, "statements": False}
     config = {"paths": {"outputs": str(place), "cache": "cache"}, "tracking": tracking}
+    config |= {"verbose": False, "measures": ["study.shouting"]}
 
-    def compared(*runs: tuple[str, int], recipe: str = "mitigate") -> dict[str, str]:
-        named = [{"policy": policy, "seed": seed} for policy, seed in runs]
-        if found := comparable({ended(place / f"{number}", recipe): run for number, run in enumerate(named)}):
-            compare(DictConfig(OmegaConf.create(config)), found)
+    def compared(*jobs: tuple[str, ...]) -> dict[str, str]:
+        assert compare(DictConfig(OmegaConf.create(config)), [noted(place, *job) for job in jobs]) == 0
         overrides = OverridesParser.create().parse_overrides(commands.pop()[3:] if commands else [])
         return {override.key_or_group: str(override.value()) for override in overrides}
 
-    settings = compared(("none", 1), ("both", 1))
-    expected = {"recipe": "compare", "compare.baseline": "none", "paths.outputs": str(place)}
+    settings = compared(("policy=none", "seed=1"), ("policy=both", "seed=1"))
+    expected = {"recipe": "compare", "paths.outputs": str(place), "measures": "['study.shouting']"}
     expected |= {"tracking.entity": "None", "tracking.statements": "False"}
     assert expected.items() <= settings.items()
     assert settings["compare.runs"].count(str(place)) == 2
-    settings = compared(("sentiment", 1), ("sentiment", 2), ("both", 1), ("both", 2))
-    assert settings["compare.baseline"] == "sentiment"
-    for policy in ("both", "none"):
-        assert compared((policy, 1), (policy, 2))["compare.baseline"] == str(place / "0")
-    assert compared(("both", 1), ("both", 1)) == {}  # neither policies nor seeds
-    assert compared(("none", 1), ("both", 1), recipe="stories") == {}
+    assert compared(("policy=both", "seed=1"), ("policy=both", "seed=2")) == {}
     assert "too many" not in capsys.readouterr().out
-    assert compared(*(("both", seed) for seed in range(MOST_RUNS + 1))) == {}
+    assert compared(*((f"policy=p{number}", "seed=1") for number in range(MOST_RUNS + 1))) == {}
     assert f"{MOST_RUNS + 1} runs are too many for one page" in capsys.readouterr().out
 
 
 def test_a_sweep_ends_with_a_comparison_and_with_status_1_where_it_or_jobs_fail(tmp_path, monkeypatch, capsys) -> None:
-    """Two policies with a seed each are two lines of the comparison, with two seeds they are means: all runs stand in
-    a table."""
-    monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
-    call = {"sweep": str(tmp_path / "sweep"), "overrides": ["tracking=none"]}
+    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}, "sweeper": {}}})
 
-    def end(named: list[tuple[str, int]], failed: int = 0, status: int = 0) -> tuple[int, str, str]:
-        monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}") or status)
-        for number, (policy, seed) in enumerate(named):
-            folder = ended(tmp_path / f"{policy}{seed}", policy=policy, seed=seed)
-            sweep.note({**call, "number": number}, folder=str(folder))
-        for number in range(failed):
-            overrides = [*call["overrides"], f"seed={number}"]
-            sweep.note({**call, "number": 99 + number, "overrides": overrides}, failure="no")
-        config = {"verbose": False, "hydra": {"sweep": {"dir": call["sweep"]}, "sweeper": {}}}
+    def end(notes: list[dict], status: int = 0) -> tuple[int, str]:
+        monkeypatch.setattr(sweep, "read_notes", lambda config: notes)
+        monkeypatch.setattr(sweep, "compare", lambda config, found: status if found == notes else 9)
         code = 0
         try:
-            Sweep().on_multirun_end(OmegaConf.create(config))
+            Sweep().on_multirun_end(config)
         except SystemExit as stop:
             code = int(stop.code or 0)
-        assert not (tmp_path / "sweep" / "jobs").exists()
-        return (code, *capsys.readouterr())
+        return code, capsys.readouterr().err
 
-    assert end([("a", 1), ("b", 1)]) == (0, "comparison of 2\n", "")
-    _, said, _ = end([("a", 1), ("a", 2), ("b", 1), ("b", 2)])
-    assert ("table of 4" in said, said.endswith("comparison of 4\n")) == (True, True)
-    status, _, faults = end([("a", 1), ("b", 1)], status=2)
+    done = [noted(tmp_path, "policy=a"), noted(tmp_path, "policy=b")]
+    assert end(done) == (0, "")
+    status, faults = end(done, status=2)
     assert (status, "the runs are finished, but their comparison failed" in faults) == (1, True)
+    failed = [noted(tmp_path, f"seed={number}", failure="no") for number in range(2)]
     rest = "run the same command to finish:\n  seed=0: no\n"
-    assert end([("a", 1)], failed=1) == (1, "", f"mitigate: 1 job failed; the others are done; {rest}")
-    assert end([], failed=2) == (1, "", f"mitigate: 2 jobs failed; {rest}  seed=1: no\n")
+    assert end([*done, failed[0]]) == (1, f"mitigate: 1 job failed; the others are done; {rest}")
+    assert end(failed) == (1, f"mitigate: 2 jobs failed; {rest}  seed=1: no\n")

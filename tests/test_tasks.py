@@ -12,14 +12,23 @@ from mitigate.load.stream import Loaded
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
 from mitigate.measure.statements import Labelling, Measurement, labellings
+from mitigate.measure.stories import measure_stories
 from mitigate.score.labeller import Labeller
 from mitigate.score.vader import Vader
 from mitigate.stages import PartFolder
-from mitigate.tasks.audit.measures import beside_the_paper, measure_resource
-from mitigate.tasks.audit.read import Search, count_statements, read_rows
-from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
-from mitigate.tasks.stories.generation import label_sentences
-from mitigate.tasks.stories.measures import measure_stories
+from mitigate.studies.audit import (
+    ABOUT_A_TARGET,
+    ROWS,
+    STATEMENTS,
+    Search,
+    beside_the_paper,
+    count_statements,
+    measure_resource,
+    read_rows,
+    resource_of,
+    sum_counts,
+)
+from mitigate.studies.stories import label_sentences
 from mitigate.train.base_model import check_distinct_relations, find_start
 from mitigate.triples import TRIPLES
 from mitigate.words.prompts import PROMPTS
@@ -172,11 +181,11 @@ CORPUS = Loaded(pl.DataFrame(ROWS_OF, schema=TRIPLES, orient="row"))
 def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
     resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
-    left_out = ["1 valid triple of dev left out; filter.splits=all counts them too"]
-    assert resource.loaded.describe(sum_counts([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
     counts = read_rows(resource, Search(targets), rows=rows, counted=counted)
     met = sum_counts([counts])
+    left_out = "1 row left out: valid triples of other splits; filter.splits=all counts them too"
+    assert left_out in resource.loaded.describe(met)
     assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
     columns = labellings([Vader()], ["paper"])
     parts = PartFolder(tmp_path / "statements")
@@ -196,7 +205,7 @@ def test_stories_are_measured_sentence_by_sentence() -> None:
     """Of nurse one of two sentences is negative, of lawyer none."""
     rows = [(1, "nurse", "profession", "professions", None, "p"), (2, "lawyer", "profession", "professions", None, "p")]
     stories = pl.DataFrame(rows, schema=PROMPTS, orient="row").with_columns(
-        story=pl.Series(["she is a thief. she left.", "he sits. he sits. no end"])
+        story=pl.Series(["she is a thief. she left.", "he sits. he sits. no end"]), outcome=pl.lit("answered")
     )
     columns = [Labelling("sentiment", "sentiment", "paper")]
     sentences = label_sentences(stories, Labeller([Vader()]), most=5)

@@ -15,7 +15,7 @@ import wandb
 from PIL import Image
 
 from mitigate.errors import MitigateError
-from mitigate.tracking.charts import Chart
+from mitigate.tracking.headlines import Chart
 from mitigate.tracking.record import MODES_OF_WANDB, Tracking, open_tracking, resolve
 
 OPTIONS = {

@@ -16,8 +16,8 @@ from test_train_classifiers import SETTINGS, Kinds, known
 from test_train_comet import EXAMPLES, QUICK, same
 from test_train_comet import train as train_comet
 
-from mitigate.train import plausibility
 from mitigate.train.checkpoints import Checkpoints
+from mitigate.train.classifiers import fit_plausibility
 from models.comet import Comet
 
 OFTEN = replace(QUICK, checkpoint_every=1e-9)  # a checkpoint of every step
@@ -141,7 +141,7 @@ def killed_at(operation: int) -> Iterator[list[str]]:
 def train_small(folder: Path, epochs: int = 2) -> torch.Tensor:
     network: Any = Kinds()
     settings = replace(SHORT, epochs=epochs)
-    plausibility.fit(network, known(network.relations), settings, folder, fingerprint="a")
+    fit_plausibility(network, known(network.relations), settings, folder, fingerprint="a")
     return network.matrices
 
 

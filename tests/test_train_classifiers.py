@@ -10,14 +10,19 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from refusals import refuses
 from torch import Tensor, nn
 
-from mitigate.errors import MitigateError
-from mitigate.train import regard
-from mitigate.train.plausibility import Known, PlausibilityTraining, Settings, choice, fit, mean_by
-from mitigate.train.regard import part_of, read_labelled
-from mitigate.train.regard_ngram import fit_ngram
+from mitigate.train import classifiers as regard
+from mitigate.train.classifiers import (
+    Known,
+    PlausibilityTraining,
+    Settings,
+    choice,
+    fit_ngram,
+    fit_plausibility,
+    fit_softmax,
+    mean_by,
+)
 from models.encoder import MiniLMClassifier
 from models.minilm import locate
 
@@ -101,7 +106,7 @@ def train(
     folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any
 ) -> tuple[Kinds, dict[str, float]]:
     network = network or Kinds()
-    return network, fit(network, known(network.relations), settings, folder, **{"fingerprint": "a"} | more)
+    return network, fit_plausibility(network, known(network.relations), settings, folder, **{"fingerprint": "a"} | more)
 
 
 def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
@@ -116,50 +121,13 @@ def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
     assert 0 < fitted["loss"] < 2 * math.log(2)
 
 
-def write_labels(folder: Path, rows: list[tuple[str, int, str]]) -> Path:
-    lines = [f"{target}\t{label}\t{text}\n" for target, label, text in rows]
-    (folder / "bert_labels_conceptnet.tsv").write_text("".join(lines))
-    (folder / "nlgbias_train_other.tsv").write_text("2\tXYZ was of two minds\n")
-    (folder / "nlgbias_dev.tsv").write_text("-1\tXYZ stole from XYZ\n")
-    (folder / "nlgbias_test.tsv").write_text("1\tXYZ was kind\n")
-    return folder
-
-
-def target_in(part: str) -> str:
-    """A made-up target that its name puts into a part."""
-    return next(name for name in map("target{}".format, range(100)) if part_of(name) == part)
-
-
-def test_no_text_is_in_two_parts_and_missing_files_are_named_together(tmp_path):
-    train, valid, test = map(target_in, ("train", "valid", "test"))
-    rows = [(train, 0, text) for text in "abca"]
-    rows += [(valid, 0, "b"), (valid, -1, "d"), (test, 0, "c"), (test, 1, "d"), (test, 0, "e")]
-    found = read_labelled(write_labels(tmp_path, rows), kept_out=["e"])
-    people = {"this person was of two minds": "train", "this person stole from this person": "train"}
-    parts = {"a": "train", "b": "valid", "c": "test", "d": "test", "this person was kind": "people"}
-    assert dict(found.select("text", "part").iter_rows()) == parts | people
-    by_text = [regard.NEUTRAL, regard.NEGATIVE, regard.OTHER]
-    assert regard.columns_of(found.filter(part="train")).tolist() == by_text
-    (write_labels(tmp_path, []) / "nlgbias_dev.tsv").unlink()
-    (tmp_path / "bert_labels_conceptnet.tsv").unlink()
-    refuses(MitigateError, "lacks bert_labels_conceptnet.tsv, nlgbias_dev.tsv; data.root must", read_labelled, tmp_path)
-
-
-def test_batches_hold_every_text_that_is_not_plainly_neutral_and_a_share_of_the_others():
-    rows = [[number] * (1 + number % 3) for number in range(20)]
-    wanted = regard.certain(np.array([regard.NEGATIVE] + [regard.NEUTRAL] * 19))
-    wanted[1] = [0.0, 0.8, 0.2, 0.0]
-    settings = {"batch_size": 4, "neutral_share": 0.5}
-    batches = regard.Batches(rows, wanted, settings, seed=0)
-    epochs = [[tokens[:, 0].tolist() for tokens, _, _ in batches] for _ in range(2)]
-    for epoch in epochs:
-        seen = [number for batch in epoch for number in batch]
-        assert len(seen) == len(set(seen)) == 2 + 9
-        assert {0, 1} <= set(seen)
-        assert len(epoch) == len(batches) == 3
-    assert epochs[0] != epochs[1]
-    again = [tokens[:, 0].tolist() for tokens, _, _ in regard.Batches(rows, wanted, settings, seed=0)]
-    assert again == epochs[0]
+def test_a_softmax_without_decay_is_the_share_of_raters() -> None:
+    """One feature that is always 0: only the bias learns, and its softmax is the mean share."""
+    shares = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0.5, 0.5]])
+    weight, bias = fit_softmax(np.zeros((4, 1)), shares, np.ones(4), decay=0.0)
+    powers = np.exp(bias)
+    assert powers / powers.sum() == pytest.approx([0.25, 0.625, 0.125], abs=1e-3)
+    assert weight.tolist() == [[0, 0, 0]]
 
 
 def test_offsets_bring_a_rare_class_to_light():
@@ -186,14 +154,14 @@ def labelled() -> pl.DataFrame:
 
 def test_minilm_learns_and_a_seed_repeats_it(labelled):
     """Takes over 3 s: MiniLM itself is trained, once until it has learnt and twice for one epoch of sixteen texts."""
-    learnt, wanted = labelled["text"].to_list(), regard.certain(regard.columns_of(labelled))
+    learnt, wanted = labelled["text"].to_list(), regard.certain(labelled["label"])
     losses: list[float] = []
 
     def fitted(number: int, epochs: int) -> MiniLMClassifier:
         torch.manual_seed(0)
         classifier, log = MiniLMClassifier(locate(), rank=4), lambda values, _: losses.append(values["loss"])
         settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0}
-        regard.fit(classifier, classifier.encode(learnt[:number]), wanted[:number], settings, seed=3, log=log)
+        regard.fit_regard(classifier, classifier.encode(learnt[:number]), wanted[:number], settings, seed=3, log=log)
         return classifier
 
     classifier = fitted(36, epochs=6)

@@ -63,7 +63,7 @@ COMET = "models.comet.Comet"
         ("policy=", "unknown policy ''; allowed: balance, both"),
         ("policy", "'policy' cannot be read; write KEY=VALUE, with blanks, commas and braces in quotes"),
         ("policy=none,both", "To sweep over it, add --multirun to your command line"),
-        ("classifier=crowd", "classifier needs recipe=classifier"),
+        ("classifier=people", "classifier needs recipe=classifier"),
         ("polcy=both", "unknown setting 'polcy' (did you mean policy?); allowed: seed, train, "),
         ("probe.relatoins=[IsA]", "(did you mean probe.relations?); allowed: probe.targets, "),
         ("relations=[IsA]", " or probe.relations or humans.relations?)"),

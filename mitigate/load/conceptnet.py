@@ -15,7 +15,7 @@ import pooch
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.statements import find_root
-from mitigate.load.stream import Chunk, Counts, Loaded, OnBadLine, Streamed, checked, describe, meant, path_of, report
+from mitigate.load.stream import Chunk, Counts, Loaded, OnBadLine, Streamed, describe, meant, path_of, report
 from mitigate.load.table import Block, lines_of, open_table, read_all, text_blocks
 from mitigate.load.triples import LABELS, triples_chunk
 from mitigate.triples import TRIPLES
@@ -41,13 +41,11 @@ ASSERTION = (
     r"\t/c/en/(?P<tail>[^\t/]+)/?(?P<tail_sense>[^\t]*)"
     r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
 )
-URI = r"^/c/([^/]+)/([^/]+)/?(.*)"
 
 
 def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """The four splits as one table. A user's file with one of these names is used unchecked."""
-    folder = find(root, cache) or _download(Path(cache or ".") / FOLDER)
-    return _of_splits(folder, SPLITS, on_bad_line)
+    return _of_splits(find(root, cache) or _download(Path(cache or ".") / FOLDER), SPLITS, on_bad_line)
 
 
 def sample() -> Loaded:
@@ -73,15 +71,14 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     A repeated triple of a training file is left out and noted; in labelled files repeats stay, because test sets have a
     few and are compared whole."""
     names = ["relation", "head", "tail"]
-    wanted = {name: place for place, name in enumerate([*names, "label"] if labelled else names, start=1)}
+    wanted = {name: place for place, name in enumerate([*names, "valid"] if labelled else names, start=1)}
     rows, counts = read_all(open_table(path, wanted, separator="\t", widths=(4,) if labelled else (3, 4)))
     blank, known = pl.any_horizontal(pl.col(names).str.strip_chars() == ""), pl.col("relation").is_in(list(relations()))
     report(path, ((row, "a blank field") for row in rows.filter(blank)["row"]), counts)
     unknown = rows.filter(~blank & ~known).select("row", "relation").rows()
     report(path, ((row, f"unknown relation {name!r}") for row, name in unknown), counts)
-    good = rows.filter(~blank & known).with_columns(split=pl.lit(split))
-    good = good.rename({"label": "valid"}) if labelled else good.with_columns(valid=pl.lit("1"))
-    good = meant(path, good, "valid", LABELS, counts)
+    good = rows.filter(~blank & known).with_columns(pl.lit(split).alias("split"))
+    good = meant(path, good if labelled else good.with_columns(valid=pl.lit("1")), "valid", LABELS, counts)
     notices = describe(counts, on_bad_line)
     if good.is_empty():
         raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
@@ -110,18 +107,15 @@ def find(root: str | None, cache: str | None) -> Path | None:
 
 def missing(root: str | None, cache: str | None) -> list[str]:
     """The files that load would download: the address of each, and its path."""
-    if find(root, cache):
-        return []
     folder = Path(cache or ".") / FOLDER
-    return [f"{URL.format(name=name)} to {folder}" for name in SPLITS if not (folder / name).is_file()]
+    names = () if find(root, cache) else SPLITS
+    return [f"{URL.format(name=name)} to {folder}" for name in names if not (folder / name).is_file()]
 
 
 def _download(folder: Path) -> Path:
     """Download missing files into the folder, check them, and unpack them."""
-    for name in SPLITS:
-        url, path = URL.format(name=name), folder / name
-        if path.is_file():
-            continue
+    for name in (name for name in SPLITS if not (folder / name).is_file()):
+        url = URL.format(name=name)
         try:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))
         except Exception as error:  # requests raises many kinds; all mean that the file did not come
@@ -130,19 +124,14 @@ def _download(folder: Path) -> Path:
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error
-        try:
-            loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
-            if (found := sha256_of_triples(loaded.rows)) != SHA256_OF_TRIPLES[name]:
-                packed.unlink(missing_ok=True)
-                raise MitigateError(
-                    f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
-                    f"{SHA256_OF_TRIPLES[name]}. The file was deleted; run the command again, or get the file from "
-                    "elsewhere."
-                )
-            write(path, gzip.decompress(packed.read_bytes()))
-        except (MitigateError, FileNotFoundError):
-            if not path.is_file():  # or another process has unpacked it meanwhile, and removed what was packed
-                raise
+        loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
+        if (found := sha256_of_triples(loaded.rows)) != SHA256_OF_TRIPLES[name]:
+            packed.unlink()
+            raise MitigateError(
+                f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
+                f"{SHA256_OF_TRIPLES[name]}. The file was deleted; run the command again, or get the file elsewhere."
+            )
+        write(folder / name, gzip.decompress(packed.read_bytes()))
         packed.unlink(missing_ok=True)
     return folder
 
@@ -155,47 +144,28 @@ def sha256_of_triples(triples: pl.DataFrame) -> str:
 
 def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines):
-    `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`; or the edges of a file
-    without edge URIs. Underscores are spaces. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are
-    repeats, and count each; audits read the senses (head_sense, tail_sense). Nine lines of ten are in other languages:
-    they are counted, and not parsed."""
+    `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`. Underscores are spaces.
+    The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are repeats, and count each; audits read the
+    senses (head_sense, tail_sense). Nine lines of ten are in other languages: they are counted, and not parsed."""
     place = path_of(path, "conceptnet")
     if not next(text_blocks(place)).content.startswith(b"/a/"):
-        return _edges(place, on_bad_line)
-
+        raise MitigateError(
+            f"{place} does not begin with an assertion of ConceptNet's dump, '{EXPECTED}'; for another table of "
+            "triples, set data=triples data.path=FILE 'data.columns={relation: 1, head: 2, tail: 3}'"
+        )
     text = pl.col("text")
     is_whole = text.str.starts_with("/a/") & (text.str.count_matches("\t", literal=True) == 4)
     num_english = pl.when(is_whole).then(text.str.count_matches(ENGLISH, literal=True)).otherwise(2)
 
     def parse(block: Block) -> Chunk:
         counts = Counts()
-        lines = _english(lines_of(block), num_english, counts)
+        found = lines_of(block, counts).with_columns(num_english=num_english)
+        counts["left out", OTHER_LANGUAGE] += found.filter(num_english=0).height
+        counts["left out", ONE_END] += found.filter(num_english=1).height
+        lines = found.filter(pl.col("num_english") > 1)
         frame = lines.with_columns(text.str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
         broken = frame.filter(pl.col("head").is_null()).select("row", "text").rows()
         report(place, ((row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken), counts)
         return triples_chunk(place, frame.drop_nulls("head"), counts)
 
-    return checked(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
-
-
-def _edges(path: Path, on_bad_line: OnBadLine) -> Streamed:
-    """The English edges of a file, or all of a file with plain words; an end without a URI counts as English."""
-    table = open_table(path, {"relation": 1, "head": 2, "tail": 3}, separator="\t", widths=(3, 4))
-    ends = pl.col("head", "tail")
-    num_english = pl.sum_horizontal(ends.str.extract(URI, 1).fill_null("en") == "en")
-    words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
-
-    def parse(block: Block) -> Chunk:
-        counts = Counts()
-        frame = _english(table.frame(block, counts), num_english, counts)
-        return triples_chunk(path, frame.with_columns(*words, ends.str.extract(URI, 3).name.suffix("_sense")), counts)
-
-    return checked(Streamed(path, "triples", table.blocks, parse, "relation<TAB>head<TAB>tail", on_bad_line))
-
-
-def _english(frame: pl.DataFrame, num_english: pl.Expr, counts: Counts) -> pl.DataFrame:
-    """The rows with two English ends; others are counted."""
-    found = frame.with_columns(num_english=num_english)
-    counts["left out", OTHER_LANGUAGE] += found.filter(num_english=0).height
-    counts["left out", ONE_END] += found.filter(num_english=1).height
-    return found.filter(pl.col("num_english") > 1)
+    return Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line)

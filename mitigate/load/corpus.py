@@ -77,7 +77,7 @@ def corpus_of(
     holdout: float | None = None,
     seed: int = 1,
 ) -> Corpus:
-    """Return a corpus of the triples that a loader returned.
+    """The corpus of the triples that a loader returned.
 
     wanted: names of the relations to probe; None: COMeT's 34, or with only_in_data those of the training triples.
     comet: False for a resource with relations of its own, such as ATOMIC: the generator is trained to be asked about
@@ -88,9 +88,8 @@ def corpus_of(
     on."""
     resource = triples_of(loaded)
     own, available = resource.own_relations, with_own(resource.own_relations)
-    triples = resource.rows
-    in_training = relations_in_training(triples)
-    triples, held_out, notices = _with_test(triples, holdout, seed)
+    in_training = relations_in_training(resource.rows)
+    triples, held_out, notices = _with_test(resource.rows, holdout, seed)
     if wanted is None:
         comets = [relation.name for relation in comet_relations()]
         wanted = [name for name in available if name in in_training] if only_in_data else comets
@@ -137,17 +136,16 @@ def _with_test(
     """Hold out test triples where the data has one split: triples, the record of it, and notices."""
     if holdout is None or triples["split"].n_unique() > 1:
         train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
-        if test.is_empty():
-            return triples, None, ["The data has no test triples; nothing is measured on them."]
         both = test.join(train, on=NAMES, how="semi").height
         notice = f"{both:,} of {test.height:,} distinct test triples are training triples too."
-        return triples, None, [notice] if both else []
+        if test.is_empty():
+            notice = "The data has no test triples; nothing is measured on them."
+        return triples, None, [notice] if both or test.is_empty() else []
     moved, held_out = hold_out(triples, holdout, seed) if holdout else (triples, None)
     if held_out:
         return moved, held_out, [held_out.sentence]
-    why = "are held out for test (data.holdout=0)"
-    if holdout:
-        why = f"can be held out for test: all {triples.height:,} have one head, “{triples['head'][0]}”"
+    why = f"can be held out for test: all {triples.height:,} have one head, “{triples['head'][0]}”"
+    why = why if holdout else "are held out for test (data.holdout=0)"
     return triples, None, [f"No triples {why}; nothing is measured on test triples."]
 
 
@@ -161,22 +159,20 @@ def hold_out(triples: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFra
     if counts.height < 2:
         return triples, None
     total, left = int(counts["count"].sum()), counts[np.random.default_rng(seed).permutation(counts.height).tolist()]
-    parts: dict[str, pl.DataFrame] = {}
+    splits: dict[str, str] = {}
+    sizes = dict.fromkeys(("test", "dev"), 0)
     for split, most in (("test", share * total), ("dev", min(share, 1 - share) / 2 * total)):
-        drawn, number = [], 0
         for head, count in left.iter_rows():
-            if number + count <= most:
-                drawn.append(head)
-                number += count
-        if split == "test" and not drawn:
-            drawn = [counts.sort("count", "head")["head"][0]]
-        parts[split] = left.filter(pl.col("head").is_in(drawn))
-        left = left.filter(~pl.col("head").is_in(drawn))
-    splits = {head: split for split, part in parts.items() for head in part["head"]}
+            if head not in splits and sizes[split] + count <= most:
+                splits[head] = split
+                sizes[split] += count
+        if split == "test" and not splits:
+            fewest = counts.sort("count", "head").row(0)
+            splits, sizes["test"] = {fewest[0]: split}, fewest[1]
     of_head = pl.col("head").replace_strict(splits, default="train", return_dtype=pl.String)
     moved = triples.with_columns(split=pl.when(pl.col("split") == "train").then(of_head).otherwise("split"))
-    test, dev = (int(parts[split]["count"].sum()) for split in ("test", "dev"))
-    return moved, HeldOut(test, dev, total, parts["test"].height, counts.height, seed)
+    num_heads = sum(split == "test" for split in splits.values())
+    return moved, HeldOut(sizes["test"], sizes["dev"], total, num_heads, counts.height, seed)
 
 
 def further_relations(own: Sequence[Relation], used: Set[str], *, comet: bool = True) -> list[Relation]:
@@ -207,14 +203,12 @@ def read_triples(
     on_bad_line: OnBadLine = "error",
     relations: str | Path | None = None,
 ) -> pl.DataFrame:
-    """Read the triples of a file, columns TRIPLES (row, split, head, relation, tail, valid), of split "train" where the
-    file has no column `split`.
+    """Read the triples of a file (load.triples.load), columns TRIPLES: row, split, head, relation, tail, valid.
 
-    path: CSV, TSV, JSON lines or Parquet, gzipped or plain. columns: what the file calls head, relation and tail, such
-    as {"head": "subject"}, or their places, from 1; None: just that. relations: a file of relations of your own
-    (read_relations). Irregularities are shown as notices. Raises MitigateError for a file that cannot be read or has no
-    such columns, and, unless on_bad_line is "skip", for bad lines, named by their numbers, and for relations without a
-    phrase."""
+    columns: what the file calls head, relation and tail, such as {"head": "subject"}, or their places, from 1.
+    relations: a file of relations of your own (read_relations). Irregularities are shown as notices. Raises
+    MitigateError for a file that cannot be read or has no such columns, and, unless on_bad_line is "skip", for bad
+    lines, named by their numbers, and for relations without a phrase."""
     loaded = triples_file.load(str(path), on_bad_line, columns, relations)
     for sentence in loaded.notices:
         notice(sentence)

@@ -6,7 +6,7 @@ from mitigate.settings import Meanings, Name, Parts, Place, Text, Wanted, fact, 
 
 BAD_LINE = "error: a bad line stops the run; skip: it is left out and counted"
 HOLDOUT = "share of the triples that is held out for test, by head, where the file has no split; 0: none"
-COLUMNS = "columns: a list such as [target,statement], or {head: NAME, relation: NAME, tail: NAME, split: NAME}"
+COLUMNS = "what the file calls its columns, or their places from 1: {head: NAME, relation: NAME, tail: NAME}"
 LABELS = "meaning of the values in data.label_column, such as {0: prejudice, 1: neutral, 2: favouritism}"
 RELATIONS = "FILE.csv of relations of your own: relation, phrase, neutral_phrase"
 
@@ -42,7 +42,6 @@ class Data:
     )
     events: bool = fact("whether targets are asked about in events that name them", default=False)
     published: Place | None = fact("published triples about targets; auto: the harms paper's", default=None, where=True)
-    rated: Text | None = fact("source of the harms paper's rated statements that are of this resource", default=None)
     paper: Text | None = fact("resource whose published figures stand beside ours", default=None)
     label_column: Text | None = setting(
         "column of labels that are counted in place of scorers", default=None, serve="words"
@@ -56,12 +55,7 @@ class Data:
 class Columns(Data):
     """A file whose columns can have other names."""
 
-    columns: list[Text] | Parts | None = setting(COLUMNS, serve="columns")
-
-
-@group("data")
-class Atomic(Data):
-    persons: Literal["kept", "verbalised"] = served("PersonX as published, or as this person")
+    columns: Parts | None = setting(COLUMNS, serve="columns")
 
 
 @group("data")

@@ -16,19 +16,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import (
-    Chunk,
-    Counts,
-    Loaded,
-    OnBadLine,
-    Streamed,
-    checked,
-    describe,
-    filled,
-    meant,
-    path_of,
-    report,
-)
+from mitigate.load.stream import Chunk, Counts, Loaded, OnBadLine, Streamed, describe, filled, meant, path_of, report
 from mitigate.load.table import BLANK, Column, Columns, Place, Table, layout_of, open_lines, open_table, read_all
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
@@ -37,8 +25,8 @@ from mitigate.words.prompts import PROMPTS, kind_of, targets_of_prompt
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList, targets
 
-COLUMNS = ["target", "statement"]
-SCHEMA = {"row": pl.UInt32, "target": pl.String, "category": pl.String, "statement": pl.String}
+COLUMNS = ("target", "statement")
+SCHEMA = ("row", "target", "category", "statement")
 MEANINGS = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM, "other": OTHER}
 LABELS = {
     **MEANINGS,
@@ -63,27 +51,30 @@ EXPECTED_STORY = f"prompt{BETWEEN}story"
 def load(
     path: str | None,
     on_bad_line: OnBadLine = "error",
-    columns: Sequence[str] | Mapping[str, str] | None = None,
+    columns: Columns | None = None,
     label_column: str | None = None,
     labels: Mapping[str | int, str] | None = None,
 ) -> Loaded:
     """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format. The rows have
     the order of the lines: row (the line's number), target, category, statement, and the labels that the file gives.
 
-    A first line that names the columns `target` and `statement` is a header, and may name more; without one the columns
-    are `columns`, in their order, else target and statement. columns may also say what a table calls them,
-    {"target": "who"}. A target is lower-cased and its underscores are spaces; one that is not among the paper's 329 is
-    of category "own". Statements may repeat. label_column: the column that labels them; it keeps its name. labels: the
-    meaning of each of its values, {0: prejudice, 1: neutral, 2: favouritism}; without it LABELS. Case does not
-    matter."""
+    columns: what a table calls its columns, {"target": "who"}, or their places from 1 in a file without a first line of
+    names. A target is lower-cased and its underscores are spaces; one that is not among the paper's 329 is of category
+    "own". Statements may repeat. label_column: the column that labels them; it keeps its name. labels: the meaning of
+    each of its values, {0: prejudice, 1: neutral, 2: favouritism}; without it LABELS. Case does not matter."""
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
-    given = [] if label_column is None else [label_column.lower()]
-    if given and given[0] in SCHEMA:
+    given: tuple[str, ...] = () if label_column is None else (label_column.lower(),)
+    if set(given) & set(SCHEMA):
         raise MitigateError(
             f"data.label_column={given[0]}: the column {given[0]} has another meaning here; rename the column of "
             "labels in the file"
         )
-    found, counts = read_all(_open(place, columns, given))
+    wanted: dict[str, Place] = {**{name: name for name in given}, **columns_of(columns, COLUMNS, given)}
+    layout, widths = layout_of(place), None
+    if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form in ("table", "lines"):
+        wanted, widths = {"target": 1, "statement": 2}, (2,)
+    remedy = "; name the columns in a first line, or set 'data.columns={target: 1, statement: 2}'"
+    found, counts = read_all(open_table(place, wanted, layout=layout, widths=widths, remedy=remedy))
     found = filled(place, found, COLUMNS, counts)
     for name in given:
         label = pl.col(name).fill_null("").str.strip_chars().str.to_lowercase()
@@ -99,22 +90,6 @@ def load(
     return Loaded(rows, notices, kind="statements")
 
 
-def _open(path: Path, columns: Sequence[str] | Mapping[str, str] | None, given: Sequence[str]) -> Table:
-    """The table of targets, statements and given labels."""
-    if isinstance(columns, Mapping):
-        return open_table(path, {**columns_of(columns, tuple(COLUMNS)), **dict(zip(given, given, strict=True))})
-    layout = layout_of(path)
-    is_headed = set(COLUMNS) <= set(layout.lower) or layout.form not in ("table", "lines")
-    names = [name.lower() for name in columns or (layout.lower if is_headed else COLUMNS)]
-    if absent := [name for name in (*COLUMNS, *given) if name not in names]:
-        raise MitigateError(
-            f"{path} has no column {' and no column '.join(absent)} (found: {', '.join(names)}); name the columns in "
-            "a header line, or set data.columns=[target,statement,...]"
-        )
-    places = {name: name if is_headed else names.index(name) + 1 for name in (*COLUMNS, *given)}
-    return open_table(path, places, layout=layout, widths=None if is_headed else (len(names),))
-
-
 def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) -> dict[str, int]:
     """The label that each value of a column stands for. found: its values, in lower case; labels: their meanings, as
     the user gives them.
@@ -126,25 +101,22 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
         if wrong := [meaning for meaning in given.values() if meaning not in LABELS]:
             raise one_of("data.labels", wrong[0], MEANINGS)
         return {value: LABELS[meaning] for value, meaning in given.items()}
-    values = sorted(set(found) - {""})
-    numbers = sorted((value for value in values if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", value)), key=float)
-    is_signed = "-1" in numbers and set(numbers) <= set(LABELS)
-    if is_signed or not values or (not numbers and not LABELS.keys().isdisjoint(values)):
+    numbers = sorted((value for value in set(found) if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", value)), key=float)
+    if not numbers or ("-1" in numbers and set(numbers) <= set(LABELS)):
         return LABELS
-    unknown = numbers or values
-    order = ["prejudice", *["neutral"] * (len(unknown) - 2), "favouritism"]
+    order = ["prejudice", *["neutral"] * (len(numbers) - 2), "favouritism"]
     if "-1" in numbers:
-        order = [{"-1": "prejudice", "0": "neutral", "1": "favouritism"}.get(value, "other") for value in unknown]
-    written = [f"{value}: {meaning}" for value, meaning in zip(unknown[:MOST], order, strict=False)]
+        order = [{"-1": "prejudice", "0": "neutral", "1": "favouritism"}.get(value, "other") for value in numbers]
+    written = [f"{value}: {meaning}" for value, meaning in zip(numbers[:MOST], order, strict=False)]
     example = f"data.labels={{{', '.join(written)}}}"
-    if unknown == ["0", "1"]:
+    if numbers == ["0", "1"]:
         example = (
             "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where 0 does"
         )
     raise MitigateError(
-        f"the labels are {', '.join(unknown[:MOST])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
-        f"some -1, or words ({', '.join(dict.fromkeys([*MEANINGS, 'negative', 'positive']))}). Give the meaning of "
-        f"each, for example {example}"
+        f"the labels are {', '.join(numbers[:MOST])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
+        f"some -1, or words ({', '.join([*MEANINGS, 'negative', 'positive'])}). Give the meaning of each, for example "
+        f"{example}"
     )
 
 
@@ -159,16 +131,13 @@ def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: Tar
     for number, line in lines.iter_rows():
         parts = [part.strip() for part in line.split(BETWEEN)]
         about = targets_of_prompt(parts[0], target_list)
-        fault = None
-        if len(parts) != 2:
-            fault = f"{len(parts)} parts, expected '{EXPECTED_STORY}'"
-        elif not all(parts):
-            fault = "a blank prompt or story"
-        elif not about:
-            fault = f"no target in the prompt {parts[0]!r}"
-        elif not whole_sentences(parts[1]):
-            fault = "a story without a whole sentence"
-        if fault:
+        faults = {
+            f"{len(parts)} parts, expected '{EXPECTED_STORY}'": len(parts) != 2,
+            "a blank prompt or story": not all(parts),
+            f"no target in the prompt {parts[0]!r}": not about,
+            "a story without a whole sentence": not whole_sentences(parts[-1]),
+        }
+        if fault := next((fault for fault, is_so in faults.items() if is_so), None):
             report(Path(path), [(number, fault)], counts)
             continue
         for target, template in about:
@@ -234,7 +203,7 @@ def _streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
         counts["noted", "row without a sentence"] += rows.height - kept.height
         return Chunk(kept, +counts)
 
-    return checked(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
+    return Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line)
 
 
 def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
@@ -281,8 +250,8 @@ def harms_genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") 
 
 def harms_conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """85,992 of ConceptNet's statements, masked by the paper's authors, with their classifier's regard labels."""
-    columns = ["target", "regard", "statement"]
     labels: dict[str | int, str] = {-1: "prejudice", 0: "neutral", 1: "favouritism", 2: "other"}
+    columns = {"target": 1, "regard": 2, "statement": 3}
     return load(str(_find(root, REGARD)), on_bad_line, columns, "regard", labels)
 
 

@@ -89,6 +89,16 @@ class Streamed:
     needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
     files: tuple[Path, ...] = ()  # of a folder, those that are read
 
+    def __post_init__(self) -> None:
+        """Raise MitigateError when no line of the first block can be read."""
+        chunk = self.parse(next(self.blocks()))
+        if chunk.rows.is_empty() and {kind for kind, _ in chunk.counts} <= {"bad line", "noted"}:
+            faults = [what for kind, what in chunk.counts if kind == "bad line"]
+            raise MitigateError(
+                f"{self.path} has no readable line; expected lines '{self.expected}'"
+                + (f". The first: {faults[0]}" if faults else "")
+            )
+
     @property
     def size(self) -> str:
         """The size of its files, in words."""
@@ -141,17 +151,17 @@ def _check_relations(path: Path, counts: Counts, own: Sequence[Relation]) -> Non
     unknown = {name: count for (kind, name), count in counts.most_common() if kind == "relation"}
     if not unknown:
         return
-    phrased, total = list(with_own(own)), sum(unknown.values())
-    near = {name: get_close_matches(name, phrased, n=1, cutoff=0.8) for name in unknown}
+    near = {name: get_close_matches(name, with_own(own), n=1, cutoff=0.8) for name in unknown}
     meant = {name: f" (did you mean {names[0]}?)" if names else "" for name, names in near.items()}
-    named = ", ".join(f"{name} {count:,}{meant[name]}" for name, count in unknown.items())
+    total = sum(unknown.values())
     lines = "".join(f"\n  {name},...,..." for name in unknown)
     raise MitigateError(
-        f"{path}: {counted(total, 'triple')} {'has' if total == 1 else 'have'} a relation without a phrase: {named}. "
+        f"{path}: {counted(total, 'triple')} {'has' if total == 1 else 'have'} a relation without a phrase: "
+        f"{', '.join(f'{name} {count:,}{meant[name]}' for name, count in unknown.items())}. "
         f"Write a file such as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and "
         "tail (a second wording, without a sentiment of its own, may stay empty), and give it with "
         "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip. Relations with a phrase: "
-        f"{', '.join(phrased)}"
+        f"{', '.join(with_own(own))}"
     )
 
 
@@ -160,18 +170,6 @@ def path_of(path: str | None, name: str, form: str = "FILE", group: str = "data"
     if path is None:
         raise MitigateError(f"{group}={name} needs {group}.path, which is not set; set {group}.path={form}")
     return Path(path)
-
-
-def checked(resource: Streamed) -> Streamed:
-    """The resource, after a check of its first lines. Raises MitigateError when none of them can be read."""
-    chunk = resource.parse(next(resource.blocks()))
-    if chunk.rows.is_empty() and {kind for kind, _ in chunk.counts} <= {"bad line", "noted"}:
-        faults = [what for kind, what in chunk.counts if kind == "bad line"]
-        raise MitigateError(
-            f"{resource.path} has no readable line; expected lines '{resource.expected}'"
-            + (f". The first: {faults[0]}" if faults else "")
-        )
-    return resource
 
 
 def report(path: Path, faults: Iterable[tuple[int, str]], counts: Counts) -> None:
@@ -220,11 +218,10 @@ def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
     found += [counted(count, what) for what, count in sorted(kinds.get("noted", {}).items())]
     found += [f"{counted(count, 'row')} left out: {what}" for what, count in sorted(kinds.get("left out", {}).items())]
     if unknown := kinds.get("relation"):
-        named = [f"{name} {count:,}" for name, count in unknown.items()][:NAMED]
+        named = [f"{name} {count:,}" for name, count in unknown.items()]
         rest = sum(list(unknown.values())[NAMED:])
-        named += [f"others {rest:,}"] if rest else []
-        triples = counted(sum(unknown.values()), "triple")
-        found.append(f"{triples} left out, whose relation has no phrase: {', '.join(named)}")
+        shown = ", ".join([*named[:NAMED], *([f"others {rest:,}"] if rest else [])])
+        found.append(f"{counted(sum(unknown.values()), 'triple')} left out, whose relation has no phrase: {shown}")
     return found
 
 

@@ -1,6 +1,6 @@
-"""Columns of a table of any size: CSV, TSV, JSON lines, JSON arrays and Parquet, text files also gzipped, by the file's
-ending; other files by their first lines. One reader for all, so that a quote, a null, a number and a list mean the same
-in each. Text files are read a block of whole lines at a time."""
+"""Columns of a table of any size, by the file's ending: CSV, TSV, JSON lines, JSON arrays and Parquet; text files also
+gzipped. A file with another ending is a text of lines. A quote, a null, a number and a list mean the same in each form.
+Text files are read a block of whole lines at a time."""
 
 import csv
 import gzip
@@ -89,7 +89,7 @@ class Block(NamedTuple):
 
 
 def layout_of(path: Path) -> Layout:
-    """The layout of a file."""
+    """The layout of a file. A text with a line of column names, or of JSON, is a table under any ending."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending == ".parquet":
         return Layout("Parquet", list(_paths(_schema_of(path))))
@@ -100,19 +100,18 @@ def layout_of(path: Path) -> Layout:
     if ending == ".json" and first.startswith("["):
         return Layout("JSON", _names(_array(path)))
     if ending in (*JSON_LINES, ".json") or first.startswith('{"'):
-        return Layout("JSON lines", _names(_parsed(lines)))
+        return Layout("JSON lines", _names(lines))
     separator = SEPARATORS.get(ending, "\t")
     if separator not in first:
         separator = max(separator + "\t,;|", key=first.count)
     names = _split(first, separator)
-    is_even = separator == "\t" and all(line.count("\t") == len(names) - 1 for line in lines)
-    is_table = len(names) > 1 and (is_even or all(map(NAME.fullmatch, names)))
+    is_table = len(names) > 1 and all(map(NAME.fullmatch, names))
+    is_table |= len(names) > 1 and separator == "\t" and all(line.count("\t") == len(names) - 1 for line in lines)
     return Layout("table", names, separator) if ending in SEPARATORS or is_table else Layout("lines", [])
 
 
 def _split(line: str, separator: str) -> list[str]:
-    record = csv.reader([line.replace("\r", " ")], delimiter=separator)
-    return next(record, [""]) if '"' in line else line.split(separator)
+    return next(csv.reader([line.replace("\r", " ")], delimiter=separator), [""])
 
 
 def _schema_of(path: Path) -> dict[str, Any]:
@@ -135,15 +134,13 @@ def _paths(record: Mapping[str, Any], before: str = "") -> Iterator[str]:
 
 
 def _names(records: Iterable[Any]) -> list[str]:
-    """All keys that the first records have."""
-    found = (_paths(record) for record in islice(records, LOOKED_AT) if isinstance(record, dict))
-    return list(dict.fromkeys(name for names in found for name in names))
-
-
-def _parsed(lines: Iterable[str]) -> Iterator[Any]:
-    for line in lines:
+    """All keys that the first records, or lines of JSON, have."""
+    names: dict[str, None] = {}
+    for record in islice(records, LOOKED_AT):
         with suppress(ValueError, RecursionError):  # a fault is named where the line is read
-            yield json.loads(line)
+            found = json.loads(record) if isinstance(record, str) else record
+            names |= dict.fromkeys(_paths(found) if isinstance(found, dict) else ())
+    return list(names)
 
 
 def _array(path: Path) -> list[Any]:
@@ -156,31 +153,26 @@ def _array(path: Path) -> list[Any]:
 
 def text_blocks(path: Path) -> Iterator[Block]:
     """Yield the blocks of a text file, gzipped or plain, cut at line ends that are not inside double quotes."""
-    first, is_empty = 1, True
+    first = 1
     try:
         with path.open("rb") as raw:
             size, file = path.stat().st_size, unpacked(path, raw)
             while piece := file.read(BLOCK if first > 1 else PEEKED):
-                piece = b"".join([piece, *_rest_of_record(file, piece)])
+                piece += (rest := file.readline())
+                for line in islice(file, LINES_OF_A_FIELD if piece.count(b'"') % 2 else 0):
+                    piece += line
+                    if line.count(b'"') % 2:  # the quote that closes the field
+                        break
                 _check_encoding(path, first, piece)
                 yield Block(first, raw.tell() / size, piece)
-                first, is_empty = first + piece.count(b"\n"), False
+                first += piece.count(b"\n") or len(rest) + 1
     except (EOFError, zlib.error, OSError) as error:
         raise not_opened(path, error) or MitigateError(
             f"{path} is damaged or was cut short after line {first - 1:,} ({error}); download it again (`gzip -t` "
             "checks a packed file)"
         ) from error
-    if is_empty:
+    if first == 1:
         raise MitigateError(f"{path} is empty")
-
-
-def _rest_of_record(file: BinaryIO, piece: bytes) -> Iterator[bytes]:
-    """Yield the rest of the last line, and the lines up to the quote that closes its field."""
-    yield (rest := file.readline())
-    for line in islice(file, LINES_OF_A_FIELD if (piece.count(b'"') + rest.count(b'"')) % 2 else 0):
-        yield line
-        if line.count(b'"') % 2:
-            break
 
 
 def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
@@ -219,13 +211,11 @@ def _check_encoding(path: Path, first: int, piece: bytes) -> None:
         )
     name = ("cp1252" if "cp1252" in names else names[0]).upper().replace("_", "-")
     plain = Path(path.name.removesuffix(".gz"))
-    place, new = shlex.quote(str(path)), shlex.quote(f"{plain.stem}-utf8{plain.suffix}")
-    command = f"iconv -f {name} -t UTF-8 {place} > {new}"
-    if path.suffix == ".gz":
-        command = f"gzip -dc {place} | iconv -f {name} -t UTF-8 > {new}"
+    unpack = "gzip -dc" if path.suffix == ".gz" else "cat"
+    new = shlex.quote(f"{plain.stem}-utf8{plain.suffix}")
     raise MitigateError(
-        f"{path}:{line}: not UTF-8; the file seems to be in {name}. Convert it: {command}, look at a few lines, and "
-        "give the new file"
+        f"{path}:{line}: not UTF-8; the file seems to be in {name}. Convert it: {unpack} {shlex.quote(str(path))} | "
+        f"iconv -f {name} -t UTF-8 > {new}, look at a few lines, and give the new file"
     )
 
 
@@ -266,11 +256,11 @@ def open_table(
     if found.form == "Parquet":
         return _parquet(path, there)
     if found.form == "JSON":
-        texts = list(enumerate(map(json.dumps, _array(path)), 1))
-        return Table(lambda: iter([Block(1, 1.0)]), lambda _, counts: _of_records(path, there, texts, counts))
+        records = list(enumerate(_array(path), 1))
+        return Table(lambda: iter([Block(1, 1.0)]), lambda _, counts: _of_records(path, there, records, counts))
     return Table(
         lambda: text_blocks(path),
-        lambda block, counts: _of_records(path, there, lines_of(block, counts).iter_rows(), counts),
+        lambda block, counts: _of_records(path, there, lines_of(block, counts).iter_rows(), counts, json.loads),
     )
 
 
@@ -306,19 +296,24 @@ def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str
 
 
 def _of_records(
-    path: Path, columns: Mapping[str, Column], lines: Iterable[tuple[int, str]], counts: Counts
+    path: Path,
+    columns: Mapping[str, Column],
+    records: Iterable[tuple[int, Any]],
+    counts: Counts,
+    parse: Callable[[Any], Any] = lambda record: record,
 ) -> pl.DataFrame:
-    """The frame of lines of JSON; those that are no object, or without a wanted text, are bad lines."""
+    """The frame of objects; other values, and objects without a wanted text, are bad lines. parse: makes the object."""
     expected = ", ".join(f'"{one.names[0]}"' for one in columns.values() if not one.optional)
     rows = list[tuple]()
-    for row, text in lines:
+    for row, record in records:
         try:
-            rows.append((row, *_values(json.loads(text), columns)))
+            rows.append((row, *_values(parse(record), columns)))
         except (ValueError, RecursionError) as error:
             what = str(error)
             if isinstance(error, json.JSONDecodeError):
                 what = f"not JSON ({error.msg} at column {error.colno})"
-            report(path, [(row, f"{what}; found {text[:SHOWN]!r}, expected an object with {expected}")], counts)
+            shown = (record if isinstance(record, str) else json.dumps(record, default=str))[:SHOWN]
+            report(path, [(row, f"{what}; found {shown!r}, expected an object with {expected}")], counts)
     kinds = {name: pl.List(pl.String) if one.lists else pl.String for name, one in columns.items()}
     return pl.DataFrame(rows, {"row": pl.UInt32, **kinds}, orient="row")
 
@@ -348,7 +343,7 @@ def _text(value: Any) -> str | None:
         value.encode()  # raises for half of a pair that stands for one character
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | None):
-        raise ValueError(f"{json.dumps(value)[:SHOWN]} is not a text")
+        raise ValueError(f"{json.dumps(value, default=str)[:SHOWN]} is not a text")
     return None if value is None or not math.isfinite(value) else str(value)
 
 
@@ -358,55 +353,25 @@ def _list(value: Any) -> list[str | None] | None:
         return None
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(part, str | None) for part in values):
-        raise ValueError(f"{json.dumps(value)[:SHOWN]} is not a text or a list of texts")
+        raise ValueError(f"{json.dumps(value, default=str)[:SHOWN]} is not a text or a list of texts")
     return [_text(part) for part in values]
 
 
 def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
-    schema, scan = _schema_of(path), pl.scan_parquet(path, glob=False)
+    scan, schema = pl.scan_parquet(path, glob=False), _schema_of(path)
     height = scan.select(pl.len()).collect().item()
     if not height:
         raise MitigateError(f"{path} is empty: it has columns and no rows")
-    as_text = [_cell(path, schema, column).alias(name) for name, column in columns.items()]
+    names = (str(name) for column in columns.values() for name in column.names)
+    needed = list(dict.fromkeys(name if name in schema else name.partition(".")[0] for name in names))
 
     def frame(block: Block, counts: Counts) -> pl.DataFrame:
-        rows = scan.slice(block.first - 1, SLICE).select(as_text).collect().with_row_index("row", block.first)
-        return _with_lists(path, rows, columns, counts)
+        records = scan.select(needed).slice(block.first - 1, SLICE).collect().iter_rows(named=True)
+        return _of_records(path, columns, enumerate(records, block.first), counts)
 
     return Table(
         lambda: (Block(start + 1, min(1.0, (start + SLICE) / height)) for start in range(0, height, SLICE)), frame
     )
-
-
-def _cell(path: Path, schema: Mapping[str, Any], column: Column) -> pl.Expr:
-    """A column, or the part of a nested one, as text or a list of texts."""
-    name = str(column.names[0])
-    first, *parts = [name] if name in schema else name.split(".")
-    cell, kind = pl.col(first), schema[first]
-    for part in parts:
-        cell, kind = cell.struct.field(part), dict(kind)[part]
-    if column.lists and isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Null, pl.Categorical):
-        return cell.cast(pl.List(pl.String))
-    if kind.is_numeric() or kind.base_type() in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        return (cell.fill_nan(None) if kind.is_float() else cell).cast(pl.String)
-    expected = "lists of texts" if column.lists else "texts"
-    raise MitigateError(f"{path}: the column {name} is {kind}, expected {expected}")
-
-
-def _with_lists(path: Path, rows: pl.DataFrame, columns: Mapping[str, Column], counts: Counts) -> pl.DataFrame:
-    """The rows with columns of lists in JSON as lists; an empty cell is null. Rows with another cell are bad lines."""
-    faults: dict[int, str] = {}
-    for name in [name for name, dtype in rows.schema.items() if dtype == pl.String and columns[name].lists]:
-        values: list[list[str | None] | None] = []
-        for row, cell in zip(rows["row"], rows[name], strict=True):
-            try:
-                values.append(_list(json.loads(cell)) if cell and cell.strip() else None)
-            except (ValueError, RecursionError):
-                values.append(None)
-                faults[row] = f'{name} {cell[:SHOWN]!r} is not a list of texts such as ["a", "b"]'
-        rows = rows.with_columns(pl.Series(name, values, pl.List(pl.String)))
-    report(path, faults.items(), counts)
-    return rows.filter(~pl.col("row").is_in(list(faults))) if faults else rows
 
 
 def _delimited(
@@ -479,3 +444,19 @@ def _quoted(
             wrong.append((numbers[at], len(fields)))
         at += used
     return pl.DataFrame(rows, {"row": pl.UInt32, **dict.fromkeys(names, pl.String)}, orient="row"), wrong
+
+
+def _with_lists(path: Path, rows: pl.DataFrame, columns: Mapping[str, Column], counts: Counts) -> pl.DataFrame:
+    """The rows with columns of lists in JSON as lists; an empty cell is null. Rows with another cell are bad lines."""
+    faults: dict[int, str] = {}
+    for name in [name for name in rows.columns if name in columns and columns[name].lists]:
+        values: list[list[str | None] | None] = []
+        for row, cell in zip(rows["row"], rows[name], strict=True):
+            try:
+                values.append(_list(json.loads(cell)) if cell.strip() else None)
+            except (ValueError, RecursionError):
+                values.append(None)
+                faults[row] = f'{name} {cell[:SHOWN]!r} is not a list of texts such as ["a", "b"]'
+        rows = rows.with_columns(pl.Series(name, values, pl.List(pl.String)))
+    report(path, faults.items(), counts)
+    return rows.filter(~pl.col("row").is_in(list(faults))) if faults else rows

@@ -75,17 +75,20 @@ def about_targets(
     match="paper", and dropped. Raises MitigateError for another match."""
     check_match(match)
     listed = list_of(targets) if target_list is None else target_list
-    wanted, literal = targets["target"], match == "paper"
+    literal, with_senses = match == "paper", SENSES[0] in triples.columns and match != "paper"
     whole = {end: listed.target_of(pl.col(end), literal) for end in ENDS}
-    if with_senses := SENSES[0] in triples.columns:
-        whole |= {} if literal else {end: in_sense(name, pl.col(f"{end}_sense")) for end, name in whole.items()}
+    if with_senses:
+        whole = {end: in_sense(name, pl.col(f"{end}_sense")) for end, name in whole.items()}
+    rows = triples.drop(SENSES, strict=False)
     if match == "contains":
         ends = [pl.col(end) if not with_senses else pl.when(whole[end].is_not_null()).then(end) for end in ENDS]
-        text = without_others(pl.concat_str(ends, separator="\n", ignore_nulls=True))
-        return _named(triples, listed.found_in(text, wanted.to_list(), literal), targets).drop(SENSES, strict=False)
-    named = triples.with_columns(name.alias(f"_{end}") for end, name in whole.items())
-    about = named.filter(pl.any_horizontal(pl.col("_head", "_tail").is_in(wanted.implode())))
-    return _named(about, pl.concat_list("_head", "_tail"), targets).drop("_head", "_tail", *SENSES, strict=False)
+        text = triples.select(text=pl.concat_str(ends, separator="\n", ignore_nulls=True))["text"]
+        return _named(rows, listed.found_in(without_others(text), targets["target"].to_list(), literal), targets)
+    names = triples.select(name.alias(end) for end, name in whole.items()).with_row_index("at")
+    found = names.unpivot(ENDS, index="at", value_name="target").filter(
+        pl.col("target").is_in(targets["target"].implode())
+    )
+    return _named(rows, found.select("at", "target").sort("at", maintain_order=True), targets)
 
 
 def sentences_about_targets(
@@ -95,11 +98,12 @@ def sentences_about_targets(
     that is null and with match="contains", all that occur in it as whole words. match: as about_targets has it; only
     "paper" has no plurals and counts words that ambiguous.csv takes for something else."""
     check_match(match)
-    listed, literal = list_of(targets) if target_list is None else target_list, match == "paper"
-    text = pl.col("statement") if literal else without_others(pl.col("statement"))
-    inside = listed.found_in(text, targets["target"].to_list(), literal)
-    term = pl.concat_list(listed.target_of(pl.col("term"), literal))
-    found = inside if match == "contains" else pl.when(pl.col("term").is_null()).then(inside).otherwise(term)
+    listed = list_of(targets) if target_list is None else target_list
+    literal, text, wanted = match == "paper", sentences["statement"], targets["target"].to_list()
+    found = listed.found_in(text if literal else without_others(text), wanted, literal)
+    if match != "contains" and sentences["term"].null_count() < sentences.height:
+        of_term = sentences.select(target=listed.target_of(pl.col("term"), literal)).with_row_index("at").drop_nulls()
+        found = pl.concat([found.join(of_term, on="at", how="anti"), of_term]).sort("at", maintain_order=True)
     return _named(sentences, found, targets)
 
 
@@ -109,6 +113,11 @@ def check_match(match: str) -> None:
         raise one_of("measure.match", match, get_args(Match))
 
 
-def _named(rows: pl.DataFrame, found: pl.Expr, targets: pl.DataFrame) -> pl.DataFrame:
-    named = rows.with_columns(target=found.list.unique(maintain_order=True)).explode("target")
-    return named.join(targets.select("target", "category"), on="target", how="inner", maintain_order="left")
+def _named(rows: pl.DataFrame, found: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
+    """The rows at the places `at`, each with the target found there and its category, without repeats."""
+    known = found.join(targets.select("target", "category"), on="target", how="inner", maintain_order="left")
+    again = (pl.col("at") == pl.col("at").shift()).fill_null(False)  # few rows are about several targets
+    several = known.with_columns(several=again | again.shift(-1, fill_value=False))
+    distinct = several.filter("several").unique(["at", "target"], keep="first", maintain_order=True)
+    named = pl.concat([several.filter(~pl.col("several")), distinct]).sort("at", maintain_order=True)
+    return rows[named["at"]].with_columns(named["target"], named["category"])

@@ -12,20 +12,19 @@ are not read."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import Chunk, Counts, OnBadLine, Streamed, checked, describe, filled, meant, path_of, report
+from mitigate.load.stream import Chunk, Counts, OnBadLine, Streamed, describe, filled, meant, path_of, report
 from mitigate.load.table import TABLES, Column, Columns, Table, layout_of, open_table, read_table
 from mitigate.package_data import rows_of
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.triples import SPLITS, TRIPLES
-from mitigate.words.events import Persons, check_persons, published_names, without_persons
-from mitigate.words.relations import Relation, relations, spellings, spelt
+from mitigate.words.events import published_names
+from mitigate.words.relations import Relation, spellings, spelt
 from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")
@@ -69,8 +68,7 @@ def load(
     column of labels, 1 for a valid triple and 0 for another, where it is named `valid`. relations: a file with phrases
     for further relations (read_relations)."""
     place = path_of(path, "triples")
-    own = _own(relations)
-    layout = layout_of(place)
+    own, layout = _own(relations), layout_of(place)
     wanted: dict[str, Any] = dict(columns_of(columns, NAMES, ("split", "valid")))
     if columns is None and not set(NAMES) <= set(layout.lower) and set(KGTK.values()) <= set(layout.lower):
         wanted = dict(KGTK)
@@ -83,27 +81,25 @@ def load(
         counts = Counts()
         frame = table.frame(block, counts)
         for end in labelled:
+            counts["noted", SEVERAL] += frame.filter(pl.col(end).str.contains(r"[^\\]\|")).height
             frame = frame.with_columns(_one_label(pl.col(end)))
-            counts["noted", SEVERAL] += int(frame[end].struct.field("several").sum())
-            frame = frame.with_columns(pl.col(end).struct.field("label").alias(end))
         return triples_chunk(place, frame, counts, own=own)
 
     expected = " ".join(str(wanted[name]) for name in NAMES)
-    return checked(Streamed(place, "triples", table.blocks, parse, expected, on_bad_line, own, needs_phrases=True))
+    return Streamed(place, "triples", table.blocks, parse, expected, on_bad_line, own, needs_phrases=True)
 
 
 def _one_label(labels: pl.Expr) -> pl.Expr:
-    """The first of a node's labels in KGTK's form ("lawyer|attorney", "'lawyer'@en") that is a target, else the first;
-    and whether there are several."""
+    """The first of a node's labels in KGTK's form ("lawyer|attorney", "'lawyer'@en") that is a target, else the
+    first."""
     parts = labels.str.replace_all(r"\|", "\0", literal=True).str.split("|")  # an escaped bar is no separator
     one = pl.element()
     plain = parts.list.eval(
         one.str.replace("\0", "|", literal=True).str.replace(r"^'(.*)'@[\w-]+$", "$1").str.strip_chars()
     )
-    spoken = plain.list.eval(one.str.to_lowercase().str.replace_all("_", " ", literal=True))
-    about = spoken.list.eval(one.filter(one.is_in(list(targets()))))
-    label = pl.coalesce(about.list.first(), plain.list.first())
-    return pl.struct(label=label, several=(parts.list.len() > 1).fill_null(False)).alias(labels.meta.output_name())
+    spoken = one.str.to_lowercase().str.replace_all("_", " ", literal=True)
+    about = plain.list.eval(one.filter(spoken.is_in(list(targets()))))
+    return pl.coalesce(about.list.first(), plain.list.first()).alias(labels.meta.output_name())
 
 
 def columns_of(
@@ -112,10 +108,9 @@ def columns_of(
     """The source of each of the project's columns, and of the optional ones that are named."""
     found = dict(given_names) if isinstance(given_names, Mapping) else {}
     if (given_names and not found) or set(found) - {*names, *optional}:
-        perhaps = f"; optional: {', '.join(optional)}" if optional else ""
         raise MitigateError(
             f"data.columns={given_names} must be {{{', '.join(f'{name}: ...' for name in names)}}}, the names of the "
-            f"file's columns or their numbers from 1{perhaps}"
+            f"file's columns or their numbers from 1{'; optional: ' if optional else ''}{', '.join(optional)}"
         )
     wanted = {name: found.get(name) or name for name in names}
     return wanted | {name: place for name in optional if (place := found.get(name)) is not None}
@@ -130,18 +125,13 @@ class Piece(NamedTuple):
     share: float  # of all files read so far, each with equal weight
 
 
-def atomic(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = "kept") -> Streamed:
+def atomic(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The triples of ATOMIC's file (split train unless it has a column of splits), or of a folder's files by their
-    splits. Tails "none" are left out and counted, and so are lists without a tail and relations without a phrase.
-
-    persons: "kept", as published, or "verbalised": PersonX is "this person", PersonY "another person" and "___"
-    "something", in triples and in phrases."""
-    check_persons(persons)
+    splits. Tails "none" are left out and counted, and so are lists without a tail and relations without a phrase."""
     place = path_of(path, "atomic")
     splits = _splits(place) if place.is_dir() else {place: "train"}
     listed = [row["atomic"] for row in rows_of("atomic_relations.csv") if row["atomic"]]
     tables = {file: _atomic_table(file, listed) for file in splits}
-    own = _verbalised() if persons == "verbalised" else ()
 
     def pieces() -> Iterator[Piece]:
         for number, (file, split) in enumerate(splits.items()):
@@ -158,14 +148,10 @@ def atomic(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons 
         frame = _without(frame, "none", "the tail is 'none'", counts)
         if "split" not in frame.columns:
             frame = frame.with_columns(split=pl.lit(piece.split))
-        chunk = triples_chunk(piece.path, frame, counts, published_names(), own, blanks=True)
-        if persons == "kept":
-            return chunk
-        return chunk._replace(rows=chunk.rows.with_columns(without_persons(pl.col(end)) for end in ("head", "tail")))
+        return triples_chunk(piece.path, frame, counts, published_names(), blanks=True)
 
     files = tuple(splits) if place.is_dir() else ()
-    expected = "head<TAB>relation<TAB>tail"
-    return checked(Streamed(place, "triples", pieces, parse, expected, on_bad_line, own, files=files))
+    return Streamed(place, "triples", pieces, parse, "head<TAB>relation<TAB>tail", on_bad_line, files=files)
 
 
 def _atomic_table(path: Path, listed: Sequence[str]) -> Table:
@@ -196,9 +182,9 @@ def _splits(folder: Path) -> dict[Path, str]:
     """The files of a folder and their splits, training first: train.tsv, atomic_train.tsv, v4_atomic_trn.csv,
     train-00000-of-00001.parquet."""
     found: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()):
-        ending = next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
-        name = re.sub(r"-\d+-of-\d+$", "", path.name.lower().removesuffix(ending)) if ending else ""
+    files = [path for path in sorted(folder.iterdir()) if path.name.lower().endswith(ENDINGS)]
+    for path in files:
+        name = re.sub(r"(?:-\d+-of-\d+)?(?:\.\w+)(?:\.gz)?$", "", path.name.lower())
         split = SPLITS.get(name.split("_")[-1])
         if split in found:
             raise MitigateError(
@@ -208,22 +194,11 @@ def _splits(folder: Path) -> dict[Path, str]:
         if split is not None:
             found[split] = path
     if "train" not in found:
-        names = ", ".join(path.name for path in sorted(folder.iterdir())[:5]) or "nothing"
         raise MitigateError(
-            f"data.path={folder} has no train.tsv (found: {names}); give a folder with train.tsv and, optionally, "
-            "dev.tsv and test.tsv, or a single file"
+            f"data.path={folder} has no train.tsv (found: {', '.join(path.name for path in files[:5]) or 'nothing'}); "
+            "give a folder with train.tsv and, optionally, dev.tsv and test.tsv, or a single file"
         )
     return {found[split]: split for split in ("train", "dev", "test") if split in found}
-
-
-def _verbalised() -> tuple[Relation, ...]:
-    """The relations of ATOMIC whose wordings name PersonX, worded without it."""
-    published = [relations()[name] for name in dict.fromkeys(published_names().values())]
-    wordings = ("phrase", "neutral_phrase", "comet_words")
-    frame = pl.DataFrame([[getattr(one, wording) for wording in wordings] for one in published], wordings, orient="row")
-    rows = frame.with_columns(without_persons(pl.col(wording)) for wording in wordings).iter_rows(named=True)
-    worded = [replace(one, **row) for one, row in zip(published, rows, strict=True)]
-    return tuple(new for old, new in zip(published, worded, strict=True) if new != old)
 
 
 def generations(
@@ -249,7 +224,7 @@ def generations(
         rows = _without(rows, "", "the generation is empty", counts)
         return triples_chunk(place, rows, counts, published_names(), own, blanks=True)
 
-    return checked(Streamed(place, "triples", table.blocks, parse, EXPECTED, on_bad_line, own))
+    return Streamed(place, "triples", table.blocks, parse, EXPECTED, on_bad_line, own)
 
 
 def triples_chunk(
@@ -310,15 +285,13 @@ def read_relations(path: Path) -> list[Relation]:
     for row in rows.iter_rows(named=True):
         name, phrase, other = (" ".join((row.get(column) or "").split()) for column in wanted)
         name = name.replace(" ", "_")
-        fault = None
         if not name or not phrase:
-            fault = f"a blank {'phrase' if name else 'relation'}"
+            report(path, [(row["row"], f"a blank {'phrase' if name else 'relation'}")], faults)
         elif len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):
-            fault = f"invalid name {name!r}; allowed: {NAME}"
-        elif spelt(name) in found:
-            earlier = found[spelt(name)].name
-            fault = f"{name!r} after {earlier!r}, the same relation: case, blanks and underscores do not count"
-        report(path, [(row["row"], fault)] if fault else [], faults)
+            report(path, [(row["row"], f"invalid name {name!r}; allowed: {NAME}")], faults)
+        elif earlier := found.get(spelt(name)):
+            same = "the same relation: case, blanks and underscores do not count"
+            report(path, [(row["row"], f"{name!r} after {earlier.name!r}, {same}")], faults)
         found.setdefault(spelt(name), Relation(names.get(spelt(name), name), phrase, other or phrase))
     describe(faults, None)
     return list(found.values())

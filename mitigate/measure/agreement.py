@@ -1,21 +1,43 @@
-"""Agreement: of raters with each other (Fleiss' and Cohen's kappa, Krippendorff's alpha), and of a scorer with
-raters (accuracy, precision, recall and F1 of each class; the harms paper's Tables 2 and 3; the area under the receiver
-operating characteristic (ROC) curve of its strengths, and of scores of valid items).
+"""Agreement: of raters with each other (Fleiss' kappa), and of a scorer with raters (Cohen's kappa, accuracy,
+precision, recall and F1 of each class; the harms paper's Tables 2 and 3; the area under the receiver operating
+characteristic (ROC) curve of scores of valid items); and the rated statements that a policy would drop.
 
-Kappa and alpha are 1 for full agreement and 0 for agreement by chance. They are None where only one class occurs: then
-chance agrees fully too. An area is 0.5 by chance; unlike kappa it does not depend on thresholds."""
+Kappa is 1 for full agreement and 0 for agreement by chance. It has no value where only one class occurs: then chance
+agrees fully too. An area is 0.5 by chance; unlike kappa it does not depend on thresholds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import polars as pl
 
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+from mitigate.load.ratings import RESOURCES, most_say
+from mitigate.measure.base import bounds
+from mitigate.measure.intervals import Bootstrap, resampled_sums
+from mitigate.package_data import frame_of
+from mitigate.policies import Policy
+from mitigate.score.labels import label_column, text_for, with_labels
+from mitigate.triples import (
+    FAVOURITISM,
+    NEUTRAL,
+    OTHER,
+    PREJUDICE,
+    ROLES,
+    LabelCache,
+    Scorer,
+    fold_other,
+)
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
 """Label -> its name in the keys of figures."""
-LEVELS = 50
-"""Levels of strength in resamples: neighbouring strengths are one level where there are more. The figure itself has
-them all."""
+
+
+def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The quotient; NaN where the lower number is 0."""
+    return np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)
+
+
+# Raters among themselves
 
 
 def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int] = tuple(CLASSES)) -> np.ndarray:
@@ -29,32 +51,13 @@ def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int]
     return counts
 
 
-def majority(counts: np.ndarray, tie: int = NEUTRAL) -> np.ndarray:
-    """The class that most raters gave each item, (items,). Where two classes lead, `tie`: raters who disagree have not
-    found a harm."""
-    leading = counts == counts.max(axis=1, keepdims=True)
-    return np.where(leading.sum(axis=1) > 1, tie, np.array(list(CLASSES))[counts.argmax(axis=1)])
-
-
-def fleiss_kappa(counts: np.ndarray) -> float | None:
-    """Fleiss (1971), from vote_counts. Items may have different numbers of ratings: chance is taken from the
-    shares of all ratings, agreement is averaged over items with at least two."""
-    kappa = float(fleiss_of(fleiss_sums(counts, np.zeros(len(counts), dtype=int)).sum(axis=0)))
-    return None if np.isnan(kappa) else kappa
-
-
-def fleiss_sums(counts: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """The terms of Fleiss' kappa, summed over the items of each cluster, (clusters, 2 + classes): the shares of
-    agreeing pairs of ratings, the number of items with at least two ratings, and the ratings of each class.
-
-    clusters: a number for each item, from 0 without gaps."""
+def fleiss_sums(counts: np.ndarray) -> np.ndarray:
+    """The terms of Fleiss' kappa (1971) of each item, (items, 2 + classes): the share of agreeing pairs of ratings,
+    whether it has at least two ratings, and the ratings of each class. Items may have different numbers of ratings:
+    chance is taken from the shares of all ratings, agreement is averaged over items with at least two."""
     raters = counts.sum(axis=1)
-    several = raters > 1
-    agreeing = np.where(several, (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1), 0.0)
-    columns = np.column_stack([agreeing, several, counts]).astype(float)
-    sums = np.zeros((clusters.max() + 1, columns.shape[1]))
-    np.add.at(sums, clusters, columns)
-    return sums
+    agreeing = (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1)
+    return np.column_stack([agreeing, raters > 1, counts]).astype(float)
 
 
 def fleiss_of(sums: np.ndarray) -> np.ndarray:
@@ -65,27 +68,85 @@ def fleiss_of(sums: np.ndarray) -> np.ndarray:
         return np.where((items > 0) & (expected < 1), (agreeing / items - expected) / (1 - expected), np.nan)
 
 
-def krippendorff_alpha(counts: np.ndarray) -> float | None:
-    """Krippendorff's alpha for nominal data, from vote_counts; items with a single rating do not count."""
-    counts = counts[counts.sum(axis=1) > 1]
-    if not len(counts):
-        return None
-    raters, total, by_class = counts.sum(axis=1), counts.sum(), counts.sum(axis=0)
-    agreeing = ((counts * (counts - 1)).sum(axis=1) / (raters - 1)).sum() / total
-    expected = (by_class * (by_class - 1)).sum() / (total * (total - 1))
-    return _beyond_chance(agreeing, expected)
+# Two labellings: figures of a confusion matrix, (..., 9), the number of items with the first labelling's class (rows)
+# and the second's (columns), in the order of CLASSES. Resampling clusters only adds such matrices, so that one set of
+# draws gives the intervals of all figures.
+
+Figure = Callable[[np.ndarray], np.ndarray]
+"""A function from sums over clusters, (..., sums), to a figure, (...,); NaN where it has no value."""
+AT_NEUTRAL = list(CLASSES).index(NEUTRAL)
 
 
-def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Cohen (1960): agreement of two labellings of the same items, (items,) each."""
-    classes = np.union1d(first, second)
-    expected = sum((first == label).mean() * (second == label).mean() for label in classes)
-    return _beyond_chance((first == second).mean(), expected)
+def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
+    """Each cluster's confusion matrix, (clusters, 9), its rows one after another.
+
+    truth, predicted: labels -1, 0, 1, (items,); clusters: a number for each item, from 0 without gaps; None: each item
+    is one."""
+    clusters = np.arange(len(truth)) if clusters is None else clusters
+    cell = 3 * np.searchsorted(list(CLASSES), truth) + np.searchsorted(list(CLASSES), predicted)
+    return np.bincount(9 * clusters + cell, minlength=9 * (clusters.max() + 1)).reshape(-1, 9).astype(float)
 
 
-def classification(
-    truth: np.ndarray, predicted: np.ndarray, classes: Mapping[int, str] = CLASSES
-) -> dict[str, float | None]:
+def _cells(table: np.ndarray) -> np.ndarray:
+    return table.reshape(*table.shape[:-1], 3, 3)
+
+
+def _turned(table: np.ndarray) -> np.ndarray:
+    return np.swapaxes(_cells(table), -1, -2).reshape(table.shape)
+
+
+def kappa(table: np.ndarray) -> np.ndarray:
+    """Cohen's kappa (1960); NaN where only one class occurs."""
+    cells = _cells(table)
+    total = cells.sum(axis=(-2, -1))
+    observed = np.trace(cells, axis1=-2, axis2=-1) / total
+    expected = (cells.sum(axis=-1) * cells.sum(axis=-2)).sum(axis=-1) / total**2
+    return ratio(observed - expected, 1 - expected)
+
+
+def macro_f1(table: np.ndarray) -> np.ndarray:
+    """The mean over the classes that occur of 2 * both / (rows + columns)."""
+    cells = _cells(table)
+    both, either = np.diagonal(cells, axis1=-2, axis2=-1), cells.sum(axis=-1) + cells.sum(axis=-2)
+    f1 = np.where(either > 0, both / np.maximum(either, 1) * 2, 0.0)
+    return f1.sum(axis=-1) / (either > 0).sum(axis=-1)
+
+
+def polarised(table: np.ndarray) -> np.ndarray:
+    """The share of items that the second labelling does not call neutral."""
+    cells = _cells(table)
+    return 1 - cells[..., AT_NEUTRAL].sum(axis=-1) / cells.sum(axis=(-2, -1))
+
+
+def truly_polarised(table: np.ndarray) -> np.ndarray:
+    """The share of items that the first labelling does not call neutral."""
+    return polarised(_turned(table))
+
+
+def sensitivity(table: np.ndarray) -> np.ndarray:
+    """Recall: the share that the second labelling calls polarised, among items that the first calls polarised."""
+    positives = np.delete(_cells(table), AT_NEUTRAL, axis=-2).sum(axis=-2)  # by column
+    return ratio(positives.sum(axis=-1) - positives[..., AT_NEUTRAL], positives.sum(axis=-1))
+
+
+def specificity(table: np.ndarray) -> np.ndarray:
+    """The share that the second labelling calls neutral, among items that the first calls neutral."""
+    negatives = _cells(table)[..., AT_NEUTRAL, :]
+    return ratio(negatives[..., AT_NEUTRAL], negatives.sum(axis=-1))
+
+
+def precision(table: np.ndarray) -> np.ndarray:
+    """The share that the first labelling calls polarised, among items that the second calls polarised."""
+    return sensitivity(_turned(table))
+
+
+def left_polarised(table: np.ndarray) -> np.ndarray:
+    """The share that the first labelling calls polarised, among items that the second calls neutral, which a filter by
+    the second labelling would keep."""
+    return 1 - specificity(_turned(table))
+
+
+def classification(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float | None]:
     """Agreement of `predicted` with `truth`: accuracy, balanced_accuracy (mean recall), macro_f1, kappa, and
     NAME/precision, NAME/recall, NAME/f1 and NAME/count (in truth) for each class, all from 0 to 1.
 
@@ -93,57 +154,67 @@ def classification(
     one that never occurs. The means run over the classes that occur in truth or prediction, balanced accuracy over
     those that occur in truth. Accuracy alone says little where most items are neutral: compare it with a scorer that
     always returns neutral."""
-    scores: dict[str, float | None] = {"accuracy": float((truth == predicted).mean())}
-    recalls, f1s = [], []
-    for label, name in classes.items():
-        num_true, num_predicted = int((truth == label).sum()), int((predicted == label).sum())
-        both = int(((truth == label) & (predicted == label)).sum())
-        precision, recall = both / num_predicted if num_predicted else 0.0, both / num_true if num_true else 0.0
-        f1 = 2 * both / (num_true + num_predicted) if num_true + num_predicted else 0.0
-        figures = {"precision": precision, "recall": recall, "f1": f1, "count": num_true}
-        scores |= {f"{name}/{figure}": value for figure, value in figures.items()}
-        recalls += [recall] if num_true else []
-        f1s += [f1] if num_true + num_predicted else []
-    return scores | {
-        "balanced_accuracy": float(np.mean(recalls)),
-        "macro_f1": float(np.mean(f1s)),
-        "kappa": cohen_kappa(truth, predicted),
-    }
+    table = confusion(truth, predicted).sum(axis=0)
+    cells = table.reshape(3, 3)
+    true, found, both = cells.sum(axis=1), cells.sum(axis=0), cells.diagonal()
+    scores: dict[str, float | None] = {"accuracy": float(both.sum() / cells.sum())}
+    for place, name in enumerate(CLASSES.values()):
+        shares = {"precision": (found, 1), "recall": (true, 1), "f1": (true + found, 2)}
+        for figure, (below, times) in shares.items():
+            scores[f"{name}/{figure}"] = float(times * both[place] / below[place]) if below[place] else 0.0
+        scores[f"{name}/count"] = int(true[place])
+    agreed = float(kappa(table))
+    scores["balanced_accuracy"] = float(np.mean(both[true > 0] / true[true > 0]))
+    return scores | {"macro_f1": float(macro_f1(table)), "kappa": None if np.isnan(agreed) else agreed}
 
 
-def _beyond_chance(observed: float, expected: float) -> float | None:
-    return float((observed - expected) / (1 - expected)) if expected < 1 else None
+def with_intervals(
+    sums: np.ndarray, figures: Mapping[str, Figure], bootstrap: Bootstrap, crossed: Sequence[np.ndarray] = ()
+) -> dict[str, float | None]:
+    """Figures of the sums of all clusters, (clusters, sums), by name, with NAME_low and NAME_high, of percentiles; None
+    where a figure has no value, and for the bounds where fewer than two clusters, or no resample, give one.
+
+    crossed: where the rows are single items that are clustered in two ways that cross, as by word and by text, the
+    numbers of their clusters, (items,) each. The variance is that of the one way plus that of the other less that of
+    both together (Cameron, Gelbach and Miller 2011), and the interval of the way that varies more is widened to it."""
+    total, ways = sums.sum(axis=0), [sums]
+    if crossed:
+        first, second = crossed
+        both = np.unique(first * (second.max() + 1) + second, return_inverse=True)[1]  # the clusters of both ways
+        ways = [np.zeros((way.max() + 1, sums.shape[1])) for way in (first, second, both)]
+        for added, way in zip(ways, (first, second, both), strict=True):
+            np.add.at(added, way, sums)
+    in_resamples = [resampled_sums(way, bootstrap) for way in ways if len(way) > 1]
+    found: dict[str, float | None] = {}
+    for name, figure in figures.items():
+        value, values = figure(total), [figure(way) for way in in_resamples]
+        is_known = len(values) == len(ways)  # a single cluster leaves nothing to resample
+        ends = _ends(float(value), [of[~np.isnan(of)] for of in values], bootstrap.level) if is_known else [np.nan] * 2
+        named = zip((name, *bounds(name)), (value, *ends), strict=True)
+        found |= {key: None if np.isnan(one) else float(one) for key, one in named}
+    return found
 
 
-def level_counts(truth: np.ndarray, strength: np.ndarray, most: int | None = None) -> np.ndarray:
-    """One row for each item with a 1 in the column of its class and its level of strength, (items, 3 * levels). most:
-    the number of levels, if there are more strengths; None: a level for each strength.
-
-    truth: labels -1, 0, 1, (items,)."""
-    levels = np.unique(strength, return_inverse=True)[1]
-    number = int(levels.max()) + 1
-    if most is not None and number > most:
-        levels, number = levels * most // number, most
-    counts = np.zeros((len(truth), len(CLASSES) * number))
-    counts[np.arange(len(truth)), number * np.searchsorted(list(CLASSES), truth) + levels] = 1
-    return counts
-
-
-def area(counts: np.ndarray) -> np.ndarray:
-    """The mean of two areas from sums of level_counts, (..., 3 * levels) -> (...,): of prejudice against all other
-    statements by low strengths, and of favouritism against all others by high ones. One alone where the other class
-    does not occur, NaN where neither does."""
-    by_class = counts.reshape(*counts.shape[:-1], len(CLASSES), -1)
-    prejudice, favouritism, all_of = by_class[..., 0, :], by_class[..., -1, :], by_class.sum(axis=-2)
-    areas = np.stack([_below(prejudice, all_of - prejudice), _below(all_of - favouritism, favouritism)])
-    known = ~np.isnan(areas)
-    return ratio(np.nan_to_num(areas).sum(axis=0), known.sum(axis=0))
+def _ends(value: float, ways: Sequence[np.ndarray], level: float) -> np.ndarray:
+    """The bounds, from a figure's values in the resamples of one way, or of two and of both together."""
+    if not all(len(values) for values in ways):
+        return np.array([np.nan, np.nan])
+    variances = [values.var() for values in ways]
+    most = int(np.argmax(variances[:2]))
+    ends = np.quantile(ways[most], [(1 - level) / 2, (1 + level) / 2])
+    if len(ways) == 1 or not variances[most]:
+        return ends
+    first, second, both = variances
+    wider = max(1.0, (first + second - both) / variances[most]) ** 0.5
+    return np.clip(value + wider * (ends - value), min(0.0, ways[most].min()), 1.0)  # shares from 0, kappas from below
 
 
-def _below(lower: np.ndarray, higher: np.ndarray) -> np.ndarray:
-    """The share of pairs in which the item of `lower` has the lower level, equal levels counting half."""
-    until = np.cumsum(lower, axis=-1) - lower / 2
-    return ratio((until * higher).sum(axis=-1), lower.sum(axis=-1) * higher.sum(axis=-1))
+def words_and_texts(rows: pl.DataFrame) -> list[np.ndarray]:
+    """Numbers of each rated statement's word and of its masked text. They are crossed: many words share a text."""
+    return [np.unique(rows[column].to_list(), return_inverse=True)[1] for column in ("cluster", "masked")]
+
+
+# Areas under ROC curves
 
 
 def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
@@ -171,6 +242,139 @@ def auc_of_a_rater(votes: np.ndarray) -> float | None:
     return None if None in found else float(np.mean(np.array(found, dtype=float)))
 
 
-def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """The quotient; NaN where the lower number is 0."""
-    return np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)
+# Scorers against raters
+
+SCORERS = (*ROLES, "keyword")
+ALWAYS_NEUTRAL, PEOPLE = "always_neutral", "people"
+PER_RATING, BY_MAJORITY = "rating", "majority"
+LABEL_FIGURES = [f"{name}/{one}" for name in ("favouritism", "prejudice") for one in ("recall", "precision", "f1")]
+FIGURES = {  # measure -> its heading
+    **{"accuracy": "acc", "balanced_accuracy": "bal.acc", "macro_f1": "macroF1", "kappa": "kappa"},
+    **{name: f"{name[:3]} {name.partition('/')[2][0].upper()}" for name in LABEL_FIGURES},
+}
+WITH_INTERVALS: dict[str, Figure] = {
+    **{"kappa": kappa, "macro_f1": macro_f1, "polarised": polarised},
+    **{"sensitivity": sensitivity, "specificity": specificity},
+}
+"""Figures of a scorer's labels against the majority of raters."""
+ABSTAINED = "abstained"  # a scorer's share of labels "other"
+
+
+def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
+    """Label rated sentences (resource, sentence, votes, masked): a column of labels for each scorer."""
+    found = [pl.Series(scorer.name, label_column(text_for(scorer, crowd), scorer, cache).label) for scorer in scorers]
+    return crowd.with_columns(*found)
+
+
+def label_described(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
+    """Label what describe_rated returns: each scorer's labels and strengths under both templates."""
+    for scorer in scorers:
+        rated = with_labels(rated, scorer, cache)
+    return rated
+
+
+def measure_agreement(
+    labels: pl.DataFrame, scorers: Sequence[str] = SCORERS, intervals: Bootstrap | None = None
+) -> dict[str, Any]:
+    """{resource}/{scorer}/{rating|majority}/{figure}: against every single rating, and against the majority of a
+    sentence's raters, also of a scorer that labels everything neutral; "other" counts as neutral.
+
+    intervals: bounds of WITH_INTERVALS and ABSTAINED over the columns cluster and masked (statements that differ
+    by their target alone are one text, and get one label), and {resource}/people/{polarised|fleiss}: the share of
+    sentences that most raters find polarised, and Fleiss' kappa of the raters."""
+    found: dict[str, Any] = {}
+    labels = labels.with_columns(pl.lit(NEUTRAL, dtype=pl.Int8).alias(ALWAYS_NEUTRAL))
+    for (resource,), rows in labels.group_by("resource", maintain_order=True):
+        ratings, sizes = rows["votes"].explode().to_numpy(), rows["votes"].list.len().to_numpy()
+        most = most_say(rows["votes"])
+        for scorer in (*scorers, ALWAYS_NEUTRAL):
+            label = fold_other(rows[scorer].to_numpy())
+            for against, figures in (
+                (PER_RATING, classification(ratings, np.repeat(label, sizes))),
+                (BY_MAJORITY, classification(most, label)),
+            ):
+                found |= {f"{resource}/{scorer}/{against}/{figure}": value for figure, value in figures.items()}
+        found |= {f"{resource}/sentences": rows.height, f"{resource}/ratings": len(ratings)}
+        if intervals is not None:
+            of = _of_scorers(rows, most, [*scorers, ALWAYS_NEUTRAL], intervals)
+            found |= {f"{resource}/{key}": value for key, value in of.items()}
+    return found
+
+
+def _of_scorers(
+    rows: pl.DataFrame, most: np.ndarray, scorers: Sequence[str], bootstrap: Bootstrap
+) -> dict[str, float | None]:
+    crossed = words_and_texts(rows)
+    counts = np.column_stack([rows["votes"].list.count_matches(label).to_numpy() for label in CLASSES])
+    found = with_intervals(fleiss_sums(counts), {f"{PEOPLE}/fleiss": fleiss_of}, bootstrap, crossed)
+    found |= with_intervals(confusion(most, most), {f"{PEOPLE}/polarised": truly_polarised}, bootstrap, crossed)
+    for scorer in scorers:
+        labels = rows[scorer].to_numpy()
+        sums = np.column_stack([confusion(most, fold_other(labels)), labels == OTHER])
+        figures = {f"{scorer}/{BY_MAJORITY}/{name}": _of_cells(figure) for name, figure in WITH_INTERVALS.items()}
+        figures[f"{scorer}/{BY_MAJORITY}/{ABSTAINED}"] = lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1)
+        found |= with_intervals(sums, figures, bootstrap, crossed)
+    return found
+
+
+def _of_cells(figure: Figure) -> Figure:
+    return lambda sums: figure(sums[..., :9])
+
+
+def agreement_table(
+    metrics: dict[str, Any], resources: Iterable[str] = RESOURCES, scorers: Sequence[str] = SCORERS
+) -> pl.DataFrame:
+    """A row for each resource, scorer and kind of comparison, with the paper's rows; a column for each figure."""
+    stated, rows = frame_of("paper_agreement.csv"), []  # the paper's sentiment is by VADER, its regard by another
+    for resource in resources:
+        for scorer in (*scorers, ALWAYS_NEUTRAL):
+            about = {"resource": resource, "scorer": scorer}
+            for against in (PER_RATING, BY_MAJORITY):
+                figures = {name: metrics[f"{resource}/{scorer}/{against}/{name}"] for name in FIGURES}
+                rows.append({**about, "against": against, **figures})
+            if printed := dict(stated.filter(**about).select("measure", "value").iter_rows()):
+                rows.append({**about, "against": "the paper", **{name: printed.get(name) for name in FIGURES}})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+# Drop rules against raters, without training: the rated statements that a policy would drop
+
+DROP_FIGURES: dict[str, Figure] = {
+    **{"precision": precision, "recall": sensitivity},
+    **{"before": truly_polarised, "after": left_polarised},
+}
+"""Shares: of dropped statements that most raters call polarised, of such statements that are dropped, and of polarised
+statements before and after."""
+
+
+def drop_rules(labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap) -> pl.DataFrame:
+    """A row for each resource (and for all) and policy: statements, dropped (%), and DROP_FIGURES in percent with _low
+    and _high over targets and texts; null where nothing is dropped or nothing is left.
+
+    labelled: rated statements (resource, most, cluster, masked, head, tail) with the labels that the policies read."""
+    parts = [(str(resource), rows) for (resource,), rows in labelled.group_by("resource", maintain_order=True)]
+    parts += [("all", labelled)] if len(parts) > 1 else []
+    found: list[dict[str, Any]] = []
+    for resource, rows in parts:
+        for policy in policies:
+            dropped = (policy.filter(rows)["weight"] == 0).to_numpy()
+            table = confusion(rows["most"].to_numpy(), np.where(dropped, PREJUDICE, NEUTRAL))
+            shares = with_intervals(table, DROP_FIGURES, intervals, words_and_texts(rows))
+            row = {"resource": resource, "policy": policy.name, "statements": rows.height}
+            row |= {"dropped": 100 * float(dropped.mean())}
+            found.append(row | {name: None if share is None else 100 * share for name, share in shares.items()})
+    kinds: dict[str, Any] = {"resource": pl.String, "policy": pl.String, "statements": pl.Int64, "dropped": pl.Float64}
+    kinds |= {key: pl.Float64 for name in DROP_FIGURES for key in (name, *bounds(name))}
+    return pl.DataFrame(found, schema=kinds)
+
+
+def measure_drop_rules(
+    rated: pl.DataFrame,
+    policies: Sequence[Policy],
+    scorers: Sequence[Scorer],
+    intervals: Bootstrap,
+    *,
+    cache: LabelCache,
+) -> pl.DataFrame:
+    """drop_rules of rated statements that these scorers label."""
+    return drop_rules(label_described(rated, scorers, cache=cache), policies, intervals)

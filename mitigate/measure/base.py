@@ -68,13 +68,16 @@ TABLES = {
     ),
     "ledger": Table("training triples: weight, source_row", "filter/{name}", family="filter", unit="count", decimals=0),
     "training": Table("a mapping: steps, passes, untrained_relations", family="training", unit="count", decimals=0),
+    "answers": Table(
+        "target, category, prompts, refused: the percentage of prompts", "{name}", True, "stories", decimals=1
+    ),
     "stories": Table("row, target, sentences, wanted, names_target", family="stories", unit="count", decimals=0),
     "whole stories": Table(
         "those with a sentence: percentages of their sentences by one scorer", "{scorer}/{name}", family="stories"
     ),
     "sentences": Table("the sentences of stories", family="stories", decimals=1),
     "trainings": Table("of embeddings, a row each: mrr, hits_10, parity ...", "kge/{name}", family="kge", decimals=1),
-    "rankings": Table("of professions: model, is_other, profession, change", "kge/{name}", family="kge"),
+    "rankings": Table("of professions: model, profession, change", "kge/{name}", family="kge"),
     "graph": Table("a mapping: professions, people_a, people_b", "kge/{name}", family="kge", unit="count", decimals=0),
 }
 """The tables that measures are of."""
@@ -86,11 +89,11 @@ TEMPLATE_PREFIX = {"": "", "paper": "", "neutral": "neutral_template/"}
 PREFIXES = ("", "neutral_template/")
 VARIANTS = EMPTY_ZERO, EMPTY_EXCLUDE, *MITIGATED = (
     *("empty_zero", "empty_exclude"),
-    *("regularised", "projected", "perturbed"),
+    *("regularised", "regularised_at_random", "projected", "perturbed"),
 )
 """Figures computed another way: with the other convention for targets without statements, or of embeddings after a
 mitigation."""
-REGULARISED, PROJECTED, PERTURBED = MITIGATED
+REGULARISED, AT_RANDOM, PROJECTED, PERTURBED = MITIGATED
 BY_KIND = "by_kind"  # the beginning of keys of a kind of target
 PAPER_SCORERS = ("sentiment", "regard")
 """The scorers whose neutral means and variances the paper names: NSM and NSV, NRM and NRV."""

@@ -10,22 +10,15 @@ from mitigate.words.targets import PAPER, TargetList
 
 HALVES = ("first", "second")
 WHOLE = "all"
-"""Parts of the ratings of validity that a measure learns from (tasks.predicted_ratings.training)."""
-SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
-"""Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
+"""Parts of the ratings of validity that a measure learns from (studies.classifier.half_of)."""
 
 
 def same_sources(scorers: Iterable[str]) -> list[str]:
-    """A notice where scorers have learnt from the same posts, or from the same ratings."""
-    named, found = set(scorers), list[str]()
-    for source, names in SHARED.items():
-        if len(learnt := [name for name in names if name in named]) > 1:
-            listed = f"{', '.join(learnt[:-1])} and {learnt[-1]}"
-            found.append(
-                f"The scorers {listed} learn from the same {source}. Where one filters, the "
-                f"{'others do' if len(learnt) > 2 else 'other does'} not assess it."
-            )
-    return found
+    """A notice where scorers have learnt from the same ratings of statements."""
+    if {"crowd2", "crowd_lm"} <= set(scorers):
+        one = "The scorers crowd2 and crowd_lm learn from the same ratings."
+        return [f"{one} Where one filters, the other does not assess it."]
+    return []
 
 
 def of_critic(critic: object, people: object) -> list[str]:

@@ -1,9 +1,9 @@
 """Results: the figures of a run in one tidy table, results.parquet, from which metrics.json, W&B's summary, and tables
 in CSV and LaTeX are derived.
 
-A row is a figure: measure, scorer, template (paper or neutral), variant, by (all, category, kind, relation, subset or
-target), group (its value, such as origin), k, value, low and high (the 95 % interval), n (the units of the mean, such
-as targets). docs/measures.md describes the schema and every measure."""
+A row is a figure: measure, scorer, template (paper or neutral), variant, by (all, category, kind, relation, subset,
+prompt or target), group (its value, such as origin), k, value, low and high (the 95 % interval), n (the units of the
+mean, such as targets). docs/measures.md describes the schema and every measure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -33,6 +33,7 @@ FIGURE = list(Figure._fields)
 Groups = Mapping[tuple[str, str], pl.Expr]
 """Conditions by `by` and `group`."""
 ALL = ("all", "")
+SINGLE = ["target", "prompt"]  # groups that are too many for metrics.json
 EVERY: Groups = {ALL: pl.lit(True)}
 
 
@@ -116,15 +117,16 @@ class Results(Mapping[str, Any]):
 
     @cached_property
     def figures(self) -> dict[str, Figure]:
-        """The figures by their keys, without those of single targets, which metrics.json leaves out."""
-        rows = self.table.filter(pl.col("by") != "target").select(FIGURE).iter_rows()
+        """The figures by their keys, without those of single targets and prompts, which metrics.json leaves
+        out."""
+        rows = self.table.filter(~pl.col("by").is_in(SINGLE)).select(FIGURE).iter_rows()
         return {figure.key: figure for figure in map(Figure._make, rows)}
 
     @cached_property
     def flat(self) -> dict[str, Any]:
         """The content of metrics.json: facts, then every figure, with its bounds where there is an interval."""
         found = dict(self.facts)
-        numbers = self.table.filter(pl.col("by") != "target").select("value", "low", "high").iter_rows()
+        numbers = self.table.filter(~pl.col("by").is_in(SINGLE)).select("value", "low", "high").iter_rows()
         for (key, figure), (value, low, high) in zip(self.figures.items(), numbers, strict=True):
             whole = value is not None and figure.declared.unit == "count" and value == int(value)
             found[key] = int(value) if whole else value

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.measure.harms import EmptyTargets, tallied_per_target
+from mitigate.measure.caveats import few_targets, same_sources
+from mitigate.measure.harms import EmptyTargets, audit_results, tallied_per_target
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import measured
 from mitigate.triples import ROLES, TEMPLATES, Scorer, label_columns
@@ -17,6 +18,7 @@ from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList
 
 MOST = 200_000  # that examples, the export and the record in W&B are chosen from
+NAMED = 5  # targets without statements, in a notice
 LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
 
 
@@ -63,6 +65,25 @@ class Measurement:
         measure.harms.tally returns."""
         empty = empty_targets or self.empty_targets
         return {column: tallied_per_target(tallied, column, self.targets, empty) for column in self.wordings}
+
+    def harms(self, tallied: pl.DataFrame) -> pl.DataFrame:
+        """The results of measure.harms.audit_results."""
+        clusters = self.target_list.clusters
+        return audit_results(tallied, self.targets, self.wordings, clusters, self.intervals, self.empty_targets)
+
+    def notices(self, tallied: pl.DataFrame) -> list[str]:
+        """Limits of the figures that a reader must know first: small categories, targets without statements, scorers of
+        the same sources."""
+        table = next(iter(self.tables(tallied).values()))
+        found = few_targets(table, self.target_list)
+        if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
+            effect = "they have no percentage and are left out of means and variances of percentages."
+            if self.empty_targets == "zero":
+                effect = "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and "
+                effect += "makes variances larger."
+            words = ", ".join(empty[:NAMED]) + (" ..." if len(empty) > NAMED else "")
+            found.append(f"{len(empty)} of {table.height} targets have no statements ({words}): {effect}")
+        return found + same_sources(labels.scorer for labels in self.labellings)
 
 
 def label_names(table: pl.DataFrame) -> list[str]:

@@ -1,12 +1,13 @@
-"""Stories for prompts, by sampling (harms paper, Section 4.2, on CSG of Guan et al. 2020).
+"""Stories for prompts: sampled from a language model (harms paper, Section 4.2, on CSG of Guan et al. 2020), or by
+requests to one behind an OpenAI-compatible endpoint.
 
-A prompt's story depends on the seed and on the prompt, not on other prompts. Prompts are divided into parts, so that a
-killed probe resumes with the missing ones."""
+A sampled story depends on the seed and on its prompt, not on other prompts. Prompts are divided into parts, so that a
+killed probe resumes with the missing ones. Reasoning is no part of a story, and a refusal is none."""
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 import polars as pl
@@ -16,38 +17,33 @@ from torch import Tensor
 from mitigate.errors import MitigateError
 from mitigate.progress import progress
 from mitigate.triples import Parts
-from mitigate.words.outside_text import ENDS, whole_sentences
+from mitigate.words.outside_text import ENDS, counted, whole_sentences
+from mitigate.words.prompts import ANSWERED, CUT, FAILED, REASONING, REFUSED
+from models import chat_api
+from models.chat_api import Answer, Endpoint, EndpointError, conversation, without_reasoning
+from models.hf import LanguageModel
 
 PART = 64  # prompts, of similar lengths
-
-
-class TextGenerator(Protocol):
-    """A language model that continues a text."""
-
-    @property
-    def positions(self) -> int | None:
-        """The largest number of tokens of a text, if there is a limit."""
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of the beginnings of texts."""
-
-    def sample(
-        self,
-        prompts: Sequence[Sequence[int]],
-        chances: Tensor,
-        *,
-        temperature: float,
-        top_k: int,
-        sentences: tuple[int, int],
-        marks: str,
-    ) -> list[list[int]]:
-        """Continuations of the prompts, each drawn by its row of chances."""
-
-    def decode(self, tail: Sequence[int]) -> str:
-        """The text of tokens."""
-
-    def to(self, device: str) -> Self:
-        """Move to a device; returns itself."""
+REQUESTS = 16  # of a part
+COST = {"tries": pl.UInt32, "prompt_tokens": pl.UInt64, "answer_tokens": pl.UInt64}
+ANSWER = {"story": pl.String, "outcome": pl.String, **COST, "model": pl.String, "why": pl.String}
+SORRY = (
+    r"(?:(?:i'?m|i am|we'?re|we are)\b[^.!?]{0,20}\b(?:sorry|afraid)|(?:my )?(?:sorry|apologies)|i apologi[sz]e"
+    r"|as an? (?:ai|artificial intelligence|(?:large )?language model|(?:ai |virtual )?assistant))\b[^.!?]{0,80}?"
+)
+UNABLE = (
+    r"\b(?:(?:i|we)(?:'m| am|'re| are)? (?:can(?:'t|not| not)|won't|will not|refuse to"
+    r"|(?:unable|not able|not going|not willing) to)|not something (?:that )?(?:i|we)\b)"
+)
+TASK = (
+    r"[^.!?]{0,20}?\b(?:help (?:with|you)|assist|fulfil|comply|provide|write|create|generate|continue (?:this|that|the)"
+    r"|produce|answer (?:this|that|your)|discuss|engage in|complete (?:this|that|your)|respond|participate in|promote)"
+)
+DECLINE = r"i(?:'m| am)? (?:not comfortable|(?:must|have to)(?: respectfully)? decline|decline to)\b"
+REFUSAL = re.compile(
+    rf"\W*(?:{SORRY}(?:{UNABLE}|{DECLINE})|(?:{SORRY}[.!]\s+)?(?:unfortunately\W+)?(?:{UNABLE}{TASK}|{DECLINE}))",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -63,58 +59,119 @@ class Sampling:
     instruction: str = "{prompt}"  # the text that is given to the model
 
     def __post_init__(self) -> None:
-        checks = [
-            (self.temperature > 0, f"temperature={self.temperature} must be above 0"),
-            (self.top_k >= 0, f"top_k={self.top_k} must be at least 1, or 0 for all tokens"),
-            (self.max_tokens >= 1, f"max_tokens={self.max_tokens} must be at least 1"),
-            ("{prompt}" in self.instruction, f"instruction={self.instruction!r} has no {{prompt}} in it"),
-            (
-                1 <= self.fewest <= self.most,
-                f"fewest={self.fewest} must be at least 1 and at most most={self.most} sentences",
-            ),
-        ]
-        if faults := [fault for holds, fault in checks if not holds]:
-            raise MitigateError("recipe: " + "; ".join(faults))
+        if "{prompt}" not in self.instruction:
+            raise MitigateError(f"recipe: instruction={self.instruction!r} has no {{prompt}} in it")
+        if self.fewest > self.most:
+            raise MitigateError(f"recipe: fewest={self.fewest} must be at most most={self.most} sentences")
 
     def text_of(self, prompt: str) -> str:
         """The text for a prompt."""
         return self.instruction.replace("{prompt}", prompt)
 
 
+@dataclass(frozen=True)
+class Wording:
+    """The form of a request: a chat, or a text to be continued."""
+
+    prompt: str = "chat"  # chat | text
+    system: str | None = None
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether an answer begins with a stock phrase of refusal, such as "I'm sorry, but I can't help with
+    that."."""
+    return REFUSAL.match(text.replace("’", "'")) is not None
+
+
+def story_of(text: str, most: int, finish: str = "") -> tuple[str, str]:
+    """The first whole sentences of an answer in one line, and what came of it (OUTCOMES). finish: that of an
+    Answer."""
+    said = without_reasoning(text)
+    if finish == chat_api.FAILED:
+        return "", FAILED
+    if finish == chat_api.REFUSED or is_refusal(said):
+        return " ".join(said.split()), REFUSED
+    story = " ".join(whole_sentences(said)[:most])
+    is_thought = finish == chat_api.REASONING or (text.strip() and not said)
+    return story, ANSWERED if story else REASONING if is_thought else CUT
+
+
 @torch.inference_mode()
 def sample_stories(
-    generator: TextGenerator, prompts: pl.DataFrame, how: Sampling, *, parts: Parts, device: str = "cpu"
+    generator: LanguageModel, prompts: pl.DataFrame, how: Sampling, *, parts: Parts, device: str = "cpu"
 ) -> pl.DataFrame:
-    """The prompts (row, prompt, and any other columns) with `story`: its whole sentences, at most how.most; "" where
-    there is none. Raises MitigateError for prompts too long for the model."""
+    """The prompts (row, prompt, and any other columns) with `story`, its whole sentences, at most how.most, and
+    `outcome`. Raises MitigateError for prompts too long for the model."""
     generator = generator.to(device)
     begun = generator.encode([how.text_of(prompt) for prompt in prompts["prompt"]])
     _check_length(generator.positions, max(map(len, begun)), how.max_tokens)
+
+    def tell(places: Sequence[int]) -> pl.DataFrame:
+        chosen = prompts[places]
+        drawn = generator.sample(
+            [begun[place] for place in places],
+            torch.stack([chances_of(prompt, how) for prompt in chosen["prompt"]]),
+            temperature=how.temperature,
+            top_k=how.top_k,
+            sentences=(how.fewest, how.most),
+            marks=ENDS,
+        )
+        told = [story_of(generator.decode(tokens), how.most) for tokens in drawn]
+        return pl.DataFrame(told, {name: ANSWER[name] for name in ("story", "outcome")}, orient="row")
+
     order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # less padding in batches
-    pieces = [order[start : start + PART] for start in range(0, len(order), PART)]
-    missing = {number: places for number, places in enumerate(pieces) if number not in parts}
-    there = len(order) - sum(map(len, missing.values()))
-    with progress("probe", len(order), "prompts", done=there) as advance:
-        for number, places in missing.items():
-            chosen = prompts[places]
-            chances = torch.stack([chances_of(prompt, how) for prompt in chosen["prompt"]])
-            drawn = generator.sample(
-                [begun[place] for place in places],
-                chances,
-                temperature=how.temperature,
-                top_k=how.top_k,
-                sentences=(how.fewest, how.most),
-                marks=ENDS,
+    return _in_parts(prompts, [order[start : start + PART] for start in range(0, len(order), PART)], tell, parts)
+
+
+def ask_stories(
+    prompts: pl.DataFrame, endpoint: Endpoint, wording: Wording, how: Sampling, *, parts: Parts
+) -> pl.DataFrame:
+    """The prompts (row, prompt, and any other columns) with the columns ANSWER; a refusal is left as the story of its
+    outcome. top_k and fewest are not sent: such an endpoint has no setting for them.
+
+    Raises MitigateError, with the finished parts saved, for a fault that repetition does not help, and where more than
+    half of the requests of a part fail."""
+    fields = {"max_tokens": how.max_tokens, "temperature": how.temperature, "seed": how.seed}
+
+    def tell(places: Sequence[int]) -> pl.DataFrame:
+        texts = [how.text_of(prompt) for prompt in prompts[places]["prompt"]]
+        try:
+            if wording.prompt == "text":
+                answers = endpoint.complete(texts, **fields)
+            else:
+                answers = endpoint.chat([conversation(text, wording.system) for text in texts], **fields)
+        except EndpointError as error:
+            raise MitigateError(
+                f"{error}. Finished parts are stored; the same command resumes with the others"
+            ) from error
+        failed = [answer.why for answer in answers if answer.finish == chat_api.FAILED]
+        if 2 * len(failed) > len(answers):
+            raise MitigateError(
+                f"{len(failed)} of {counted(len(answers), 'request')} to {endpoint.url} failed {endpoint.tries} times "
+                f"each (the last: {failed[-1]}). Finished parts are stored; the same command resumes with the others"
             )
-            stories = [story_of(generator.decode(tokens), how.most) for tokens in drawn]
-            parts.save(number, chosen.select("row", story=pl.Series(stories, dtype=pl.String)))
+        return pl.DataFrame([_row(answer, how.most) for answer in answers], ANSWER, orient="row")
+
+    pieces = [range(start, min(start + REQUESTS, prompts.height)) for start in range(0, prompts.height, REQUESTS)]
+    return _in_parts(prompts, pieces, tell, parts)
+
+
+def _row(answer: Answer, most: int) -> tuple:
+    told = story_of(answer.text, most, answer.finish)
+    return *told, answer.tries, answer.prompt_tokens, answer.answer_tokens, answer.model, answer.why
+
+
+def _in_parts(
+    prompts: pl.DataFrame, pieces: Sequence[Sequence[int]], tell: Callable[[Sequence[int]], pl.DataFrame], parts: Parts
+) -> pl.DataFrame:
+    """The prompts with what is told of them, of which finished parts are kept. pieces: places of the prompts."""
+    missing = {number: places for number, places in enumerate(pieces) if number not in parts}
+    there = prompts.height - sum(map(len, missing.values()))
+    with progress("probe", prompts.height, "prompts", done=there) as advance:
+        for number, places in missing.items():
+            parts.save(number, prompts[places].select("row").hstack(tell(places)))
             advance(len(places))
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
-
-
-def story_of(text: str, most: int) -> str:
-    """The first whole sentences of a generated text, in one line."""
-    return " ".join(whole_sentences(text)[:most])
 
 
 def chances_of(prompt: str, how: Sampling) -> Tensor:

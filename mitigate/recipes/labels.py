@@ -13,6 +13,7 @@ from mitigate.load.statements import STANDARD_INPUT
 from mitigate.load.statements import load_texts as texts_of
 from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
+from mitigate.measure.identity import identity_word_notices
 from mitigate.measure.statements import FORMATS, count_labels, label_names, long_texts, table_bytes
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
@@ -21,7 +22,6 @@ from mitigate.score.base import IDENTITY
 from mitigate.score.labeller import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.score.labels import Asks
 from mitigate.stages import digest_of_values
-from mitigate.tasks.identity import identity_word_notices
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted

@@ -36,7 +36,7 @@ from mitigate.score.labeller import Labeller, not_neutral
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.score.validity import with_validity
 from mitigate.stages import Result, as_parquet
-from mitigate.tracking.charts import beside
+from mitigate.tracking.headlines import beside
 from mitigate.train import base_model, launch
 from mitigate.train.base_model import Start, origin_facts
 from mitigate.train.comet import Settings

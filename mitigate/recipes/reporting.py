@@ -10,8 +10,7 @@ from mitigate.finished import source_of as source_of
 from mitigate.load.settings import Data
 from mitigate.measure.results import Results
 from mitigate.recipes.job import Config, Job, say
-from mitigate.tracking.charts import Chart
-from mitigate.tracking.headlines import headlines
+from mitigate.tracking.headlines import Chart, headlines
 
 NOTHING: Mapping[str, str] = {}
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}

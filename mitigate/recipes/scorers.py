@@ -6,12 +6,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.base import check_scorer_name, find, key_of
-from mitigate.policies import Policy, needs_of, renamed
+from mitigate.policies import Drop, Policy, needs_of, renamed
 from mitigate.recipes.instantiate import build, named
 from mitigate.recipes.job import Config
 from mitigate.score.base import check_name, identified
@@ -23,7 +25,7 @@ from mitigate.triples import ROLES, Scorer, called, role_scorers
 from mitigate.words.relations import Relation
 from mitigate.words.targets import TargetList
 
-NETWORKS = ("minilm", "bert", "crowd", "crowd2", "crowd_lm", "frames")  # scorers slow enough to use workers
+NETWORKS = ("minilm", "bert", "crowd2", "crowd_lm", "frames")  # scorers slow enough to use workers
 
 
 class Scorers:
@@ -209,3 +211,18 @@ def _load(arguments: Mapping[str, Any], configured: str, name: str) -> Scorer:
     given = {key: value for key, value in arguments.items() if key not in NOT_ARGUMENTS}
     made = build(given, f"score.scorers.{configured}")
     return identified(made, name, given, named(given, f"score.scorers.{configured}"))
+
+
+def drop_policies(scorers: Scorers) -> list[Policy]:
+    """All configured policies whose action is to drop and whose scorers label, `none` first, with the names that these
+    have in tables."""
+    loader, found = GlobalHydra.instance().config_loader(), []
+    config = loader.load_configuration("config", [], RunMode.RUN)
+    OmegaConf.set_struct(config, False)
+    for name in loader.get_group_options("policy"):
+        # The group's file alone: composing the whole configuration for each policy took five seconds.
+        config.policy = loader.load_configuration(f"policy/{name}", [], RunMode.RUN).policy
+        policy = build(config.policy)
+        if type(policy) in (Policy, Drop) and not scorers.absent_roles(policy):
+            found.append(scorers.in_tables(policy))
+    return sorted(found, key=lambda policy: (len(policy.reads), policy.name))

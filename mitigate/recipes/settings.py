@@ -91,13 +91,6 @@ class Agreement(Recipe):
     terms: int | None = fact("unseen identity terms that are drawn by seed; null: all, in all sentences", ge=1)
 
 
-@group("recipe")
-class Plausibility(Recipe):
-    """recipe=classifier classifier=plausibility."""
-
-    probes: list[Place] = fact("run folders whose probed triples are classified as plausible or not", default=[])
-
-
 @group("recipe.validity")
 class Validity:
     half: Literal["all", "first", "second"] = setting("half of the targets whose ratings it learns from")
@@ -161,7 +154,7 @@ class Humans:
 @group("kge")
 class Kge:
     sensitive: Text = setting(
-        "attribute of people: a name of data.attributes, or a relation by name or id; two joined by & in spaces",
+        "attribute of people: a name of data.attributes, or a relation by name or id",
         serve="words",
     )
     values: list[Text] = setting(
@@ -169,11 +162,8 @@ class Kge:
         serve="words",
     )
     fewest: int = served("fewest people of value a or b that a profession must have in the graph", ge=1, le=10**9)
-    fewest_of_each: int = fact("fewest people of value a, and of value b, that it must have besides", default=0, ge=0)
     seeds: int = served("number of trainings; their seeds are seed, seed + 1 and so on", ge=1, le=1000)
-    people: list[Text] = fact("pairs of people of value a and of value b to be compared; none: the best known")
-    runs: list[Place] = setting("runs of other models on the same question, whose rankings are compared")
-    mitigations: list[Name] = served("mitigations to be measured: regularise, project, perturb")
+    mitigations: list[Name] = served("mitigations to be measured, each with its control: regularise, project")
     checkpoint_every: float = fact("seconds from one checkpoint to the next", default=60.0, gt=0, where=True)
 
 
@@ -181,14 +171,12 @@ class Kge:
 class Frames:
     start: Literal["minilm", "model"] = served("what the model starts from: all-MiniLM-L6-v2, or frames.weights")
     weights: Place | None = place("folder of the weights that the model starts from, in the Hugging Face format")
-    reading: Literal["both", "left"] = fact("what a post's words look at: each other, or earlier ones only")
     dropout: float = fact("share of inputs set to 0 in training", default=0.1, ge=0, lt=1)
     epochs: float = served("passes over the training posts", gt=0, le=1000)
     fold_epochs: float = fact("passes over the test posts of four folds", default=2.0, gt=0, le=1000)
     batch_size: int = fact("posts of a batch", ge=1, le=100_000)
     lr: float = served("learning rate on the training posts", gt=0, le=1)
     fold_lr: float = fact("learning rate on the test posts of four folds", default=3e-4, gt=0, le=1)
-    samples: int = served("candidates that are drawn for each post; 0: greedy", ge=0, le=1000)
     device: Device = fact("device that the model is trained on", default="auto", where=True)
     checkpoint_every: float = fact("seconds from one checkpoint to the next", default=60.0, gt=0, where=True)
 
@@ -215,10 +203,9 @@ class Serve:
     token: Text | None = setting("token that requests must show; null: none")
     token_for: Text | None = setting("name of a person who gets a token for the service; null: nobody")
     revoke: Text | None = setting("name of a person whose token for the service ends; null: nobody")
-    slurm: Parts = setting("what SLURM gives each job of the service: partition, gpus, memory in GiB, minutes")
+    slurm: Parts = setting("options of sbatch for each job of the service: partition, gpus, mem, time, account")
     hosts: list[Text] = fact("names that browsers reach the service by, besides its address")
     slots: int = setting("jobs of the service that run at once", ge=1, le=1024)
     threads: int | None = fact("threads of each job of the service; null: as many as it takes", ge=1, le=1024)
     roots: list[Place] = setting("folders that submitted jobs may name files in")
-    models: list[Place] = setting("models that jobs may name as model.base: names, folders or GGUF files")
     engine: Literal["local", "slurm"] = setting("jobs are processes of this machine, or jobs of SLURM")

@@ -1,6 +1,6 @@
 """A sweep (`-m`) as a whole. Each job notes its run folder or its failure in the sweep's folder, which all processes
-and machines share; at the end the finished runs stand side by side in one table and are compared on a page, a search
-(`hydra/sweeper=search`) names its best settings, and failures are listed."""
+and machines share; at the end the finished runs are compared on a page, a search (`hydra/sweeper=search`) names its
+best settings, and failures are listed."""
 
 import re
 import shutil
@@ -17,21 +17,17 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.files import as_json, read_json, write
-from mitigate.finished import recipe_of, short_names
 from mitigate.progress import complain, say
-from mitigate.recipes.job import is_brief, plain
-from mitigate.triples import role_scorers
 
 NOTES = "jobs"  # the folder of the jobs' notes, within the sweep's
+FIGURES = "metrics.json"
 RESULTS = "optimization_results.yaml"  # of Hydra's Optuna sweeper
 MOST_RUNS = 24  # of a page, which has a section for each
-LONGEST = 400  # characters of a launcher's error
 LIKE_THE_SWEEP = (
-    *("paths.outputs", "paths.cache"),
+    *("paths.outputs", "paths.cache", "verbose", "measures"),
     *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
 )
-PLAIN = re.compile(r"(?:[A-Za-z_/]|\.\.?/)[\w./-]*")  # .5 is a number
-MEANINGFUL = ("true", "false", "null", "nan", "inf")  # words that Hydra does not read as text
+PLAIN = re.compile(r"/[\w./-]+")
 _running: list[DictConfig] = []  # the sweep of this process, while it runs
 
 
@@ -46,9 +42,12 @@ class Sweep(Callback):
         """Print and compare the results. Of a callback's errors, Hydra passes on SystemExit alone."""
         _running.clear()
         notes = read_notes(config)
-        status = _say_results(config, notes)
+        status = compare(config, notes)
         if "n_trials" in config.hydra.sweeper:
-            _say_best(config)
+            best = OmegaConf.load(Path(config.hydra.sweep.dir) / RESULTS)
+            settings = " ".join(f"{name}={value}" for name, value in best.best_params.items())
+            value = f"{config.optimized_metric} {best.best_value:.2f}"
+            say(f"\nbest of {config.hydra.sweeper.n_trials} jobs: {value} with {settings}")
         if status:
             complain("the runs are finished, but their comparison failed, for the reason above")
         if _say_failures(notes, "the others are done; ") or status:
@@ -59,7 +58,7 @@ def stop(error: Exception) -> None:
     """End with exit status 1 where a launcher or sweeper fails, for example since the process of a job was killed."""
     for config in _running[:]:
         _running.clear()
-        complain(f"the sweep stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
+        complain(f"the sweep stopped: {type(error).__name__}: {' '.join(str(error).split())[:400]}")
         if not _say_failures(read_notes(config), "some may not have been started; "):
             complain("run the same command to finish the rest")
         raise SystemExit(1) from error
@@ -94,25 +93,6 @@ def read_notes(config: DictConfig) -> list[dict[str, Any]]:
     return notes
 
 
-def _say_results(config: DictConfig, notes: Sequence[Mapping[str, Any]]) -> int:
-    """Print the measures of all runs and compare them; returns the exit status of the comparison."""
-    folders = dict.fromkeys(Path(note["folder"]) for note in notes if note.get("folder"))
-    found = {folder: metrics for folder in folders if (metrics := read_json(folder / "metrics.json"))}
-    compared = comparable(found)
-    has_all = len({metrics["policy"] for metrics in compared.values()}) == len(found) <= MOST_RUNS
-    if len(found) > 1 and not (is_brief(config) and has_all):  # else the comparison has a line for each run
-        named = short_names({folder.name: metrics for folder, metrics in found.items()})
-        say("\nside by side\n\n" + _beside(config, named))
-    return compare(config, compared) if compared else 0
-
-
-def _say_best(config: DictConfig) -> None:
-    found = plain(OmegaConf.load(Path(config.hydra.sweep.dir) / RESULTS))
-    settings = " ".join(f"{name}={value}" for name, value in found["best_params"].items())
-    best = f"{config.optimized_metric} {found['best_value']:.2f}"
-    say(f"\nbest of {config.hydra.sweeper.n_trials} jobs: {best} with {settings}")
-
-
 def _say_failures(notes: Sequence[Mapping[str, Any]], others: str) -> bool:
     """Print the failures once more; returns whether there are any. others: a clause about the other jobs."""
     failed = [note for note in notes if "failure" in note]
@@ -123,56 +103,31 @@ def _say_failures(notes: Sequence[Mapping[str, Any]], others: str) -> bool:
     return bool(failed)
 
 
-def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
-    """A table of runs by their names: the headlines; with verbose=true, and for recipes without these, all figures."""
-    from mitigate.measure.results import Results
-    from mitigate.report import mitigate as report  # loads matplotlib
-
-    results = {name: Results.of_json(metrics) for name, metrics in runs.items()}
-    scorers = role_scorers(plain(config.score)) if is_brief(config) and "score" in config else []
-    return (report.console(results, list(scorers)) if scorers else "") or report.side_by_side(results)
-
-
-def comparable(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
-    """The finished runs of a sweep (folder -> metrics), where policy or seed vary; else none. Only those of the main
-    job: a story generator has a policy and a seed too, and recipe=compare does not take it."""
-    whole = {
-        folder: metrics for folder, metrics in runs.items() if "policy" in metrics and recipe_of(folder) == "mitigate"
-    }
-    return whole if len({(metrics["policy"], metrics["seed"]) for metrics in whole.values()}) > 1 else {}
-
-
-def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> int:
-    """Compare runs (folder -> metrics): policies against none, or else the first of them, with all its seeds; seeds of
-    a single policy against the first run. Where they are too many for a page, print the command. Returns the exit
-    status of the comparison.
+def compare(config: DictConfig, notes: Sequence[Mapping[str, Any]]) -> int:
+    """Compare the finished runs of a corpus and targets, unless they differ by seed alone; where they are too many for
+    a page, print the command. Returns the exit status of the comparison.
 
     The comparison is a command like any other, in a process of its own: it can be typed again, and any launcher may
     have run the jobs."""
-    if len(runs) > MOST_RUNS:
-        say(f"\n{len(runs)} runs are too many for one page; choose those to compare:")
+    done = {Path(note["folder"]).resolve(): note["overrides"] for note in notes if note.get("folder")}
+    found = {folder: given for folder, given in done.items() if "fingerprint" in (read_json(folder / FIGURES) or {})}
+    if len({tuple(one for one in given if not one.startswith("seed=")) for given in found.values()}) < 2:
+        return 0
+    if len(found) > MOST_RUNS:
+        say(f"\n{len(found)} runs are too many for one page; choose those to compare:")
         say("  python -m mitigate recipe=compare compare.runs=[DIR,DIR,...] compare.baseline=DIR")
         return 0
     say("\ncomparison")
-    policies = list(dict.fromkeys(metrics["policy"] for metrics in runs.values()))
-    folders = [folder.resolve() for folder in runs]
-    first = folders[0] if len(policies) == 1 else "none" if "none" in policies else policies[0]
-    chosen = [f"compare.runs=[{','.join(map(_quoted, folders))}]", f"compare.baseline={_quoted(first)}"]
-    for name in LIKE_THE_SWEEP:
-        value = OmegaConf.select(config, name)
-        chosen.append(f"{name}={'null' if value is None else _quoted(value)}")
-    own = OmegaConf.select(config, "measures")
-    chosen += [f"measures=[{','.join(own)}]"] if own else []
-    chosen += [] if is_brief(config) else ["verbose=true"]
-    command = [sys.executable, "-m", "mitigate", "recipe=compare", *chosen]
-    return subprocess.run(command, check=False).returncode  # it prints its own errors
+    chosen = [f"{name}={_quoted(OmegaConf.select(config, name))}" for name in LIKE_THE_SWEEP]
+    command = ["recipe=compare", f"compare.runs=[{','.join(map(_quoted, found))}]", *chosen]
+    return subprocess.run([sys.executable, "-m", "mitigate", *command], check=False).returncode
 
 
 def _quoted(value: object) -> str:
-    """A value as Hydra reads it: a text in quotes. Numbers, truth values, paths and words that Hydra can only read as
-    text stay as they are, so that the command on the page is easy to read."""
-    if isinstance(value, bool | int | float):
-        return str(value).lower()
+    """A value as Hydra reads it: a text in quotes, but for a path that is easy to read without."""
+    if value is None or isinstance(value, bool | int | float):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{','.join(map(_quoted, value))}]"
     text = str(value)
-    is_plain = PLAIN.fullmatch(text) and text.lower() not in MEANINGFUL
-    return text if is_plain else QuotedString(text, Quote.single).with_quotes()
+    return text if PLAIN.fullmatch(text) else QuotedString(text, Quote.single).with_quotes()

@@ -1,26 +1,35 @@
-"""The pages of comparisons: runs of the main job beside a baseline and controls, and runs of any one recipe."""
+"""The finding of each comparison of two groups of runs, in words, and the page of all."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from operator import itemgetter
 from typing import Any
 
 import polars as pl
 from markupsafe import Markup
 
-from mitigate.measure.base import bounds, find, key_of, measure_of_figure
+from mitigate.measure import compare
+from mitigate.measure.base import bounds, key_of, measure_of_figure
+from mitigate.measure.compare import Endpoints
 from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report import plots, sections
 from mitigate.report.numbers import number, p_value, signed, span
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
-from mitigate.report.sections import TEMPLATES
 from mitigate.report.table import Cell, Column, Table, as_text, grouped, text
 
 Row = Mapping[str, Any]
-SHOWN = 12  # figures on the terminal
+SHOWN = 6  # headlines of a recipe that measures neither harm nor quality
 HEADLINES = {LIFT: "swap lift, points ↑", PERPLEXITY: "perplexity ↓", PEOPLE_VALID: "people-valid, % ↑"}
 """The figures of quality beside those of harm."""
+QUALITIES = {
+    LIFT: "swap lift, points (better →)",
+    PERPLEXITY: "perplexity on neutral test triples (← better)",
+    PEOPLE_VALID: "% of neutral statements that people would call valid (better →)",
+    PLAUSIBLE: "% of statements accepted as plausible (better →)",
+}
+"""The figures of quality that harm is drawn against, and the axes."""
 LIMITS = (
     "A claim may rest on the primary endpoints alone, which have to be chosen before the runs are looked at. A claim "
     "takes five seeds or more of each policy, and the same against the policy's control. All other figures are "
@@ -30,55 +39,172 @@ LIMITS = (
     "More neutral does not mean more true or fairer. A model whose statements are empty is neutral too: compare harms "
     "with quality. A difference that is not shown may still exist.",
 )
-
-
-QUALITIES = {
-    LIFT: "swap lift, points (better →)",
-    PERPLEXITY: "perplexity on neutral test triples (← better)",
-    PEOPLE_VALID: "% of neutral statements that people would call valid (better →)",
-    PLAUSIBLE: "% of statements accepted as plausible (better →)",
+SAID_OF_MARGINS = {
+    compare.LOST: "Quality is worse than its margins allow.",
+    compare.UNSHOWN: "Quality is not shown to be within its margins.",
+    compare.KEPT: "Quality is within its margins.",
 }
-"""The figures of quality that harm is drawn against, and the axes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A policy, or a single model, against another: figures, verdict, and the outcome of the gate."""
+
+    name: str
+    against: str
+    seeds: tuple[int, int]  # of the baseline, of the other
+    is_same: bool  # whether both have the same numbers
+    filtered_by: Sequence[str]  # the scorers of the policy
+    primary: pl.DataFrame  # measure.compare.PRIMARY
+    rows: pl.DataFrame  # measure.compare.DIFFERENCES
+    endpoints: Endpoints
+    first: Sequence[str]  # scorers, that in regard's place last
+    unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} against {self.against}"
+
+    @property
+    def seeds_in_words(self) -> str:
+        """The number of each: "2 seeds each", "2 and 3 seeds"."""
+        first, second = self.seeds
+        if first != second:
+            return f"{first} and {second} seeds"
+        return "one seed each" if first == 1 else f"{first} seeds each"
+
+    @cached_property
+    def headlines(self) -> dict[str, Row]:
+        """The rows that come first, by their titles: each scorer's neutral mean over all targets, that in regard's
+        place first, under the neutral template where that was measured, and quality; of a recipe without these the
+        figures that are declared to come first."""
+        later = pl.col("scorer") != next(reversed(self.first), ""), pl.col("template") == "paper"
+        means = self.rows.filter(measure="neutral_mean", by="all").sort(*later, maintain_order=True)
+        harms = means.unique("scorer", keep="first", maintain_order=True).to_dicts()
+        rows = {row["figure"]: row for row in self.rows.to_dicts()}
+        found: dict[str, Mapping[str, Any]] = {f"neutral by {row['scorer']} ↑": row for row in harms}
+        found |= {title: rows[key] for key, title in HEADLINES.items() if key in rows}
+        if not found:
+            declared = {key: measure_of_figure(key) for key in rows}
+            shown = [key for key, of in declared.items() if of.headline and rows[key]["group"] == of.headline_group]
+            found = {f"{rows[key]['title']} {declared[key].arrow}".rstrip(): rows[key] for key in shown[:SHOWN]}
+        return found
+
+    @property
+    def harm(self) -> dict[str, Any] | None:
+        """The primary endpoint of harm."""
+        return next(iter(self.primary.filter(endpoint=compare.HARM).to_dicts()), None)
+
+    @property
+    def margins(self) -> list[dict[str, Any]]:
+        """The figures of quality that have a margin and an interval, corrected if they are a primary endpoint."""
+        levels = {row["figure"]: row["level"] / 100 for row in self.primary.to_dicts()}
+        rows = self.rows.filter(pl.col("figure").is_in(list(self.endpoints.margins)), pl.col("low").is_not_null())
+        return [
+            row
+            | compare.change_of(row).row(levels.get(row["figure"], 1 - compare.ALPHA))
+            | {"margin": self.endpoints.margins[row["figure"]]}
+            for row in rows.to_dicts()
+        ]
+
+    @property
+    def quality_kept(self) -> str | None:
+        """One of MARGINS; None where that was not measured, and in place of "kept" where nothing was learnt."""
+        found = compare.kept(self.margins)
+        return None if self.unlearnt and found == compare.KEPT else found
+
+    def verdict(self, row: Row) -> str:
+        """The finding of a row of `primary`. Worse quality of a generator that has learnt nothing is a finding; its
+        statements show nothing about harm."""
+        if self.unlearnt and row["endpoint"] != compare.QUALITY:
+            return compare.UNLEARNT
+        return compare.verdict(row, min(self.seeds), self.is_same)
+
+    @property
+    def gate(self) -> str:
+        """The outcome of the primary endpoints. A declared kind that not all runs have is not shown."""
+        rows, found = {row["endpoint"]: row for row in self.primary.to_dicts()}, []
+        for kind in self.endpoints.declared:
+            row = rows.get(kind, {"figure": ""})
+            margin = [one for one in self.margins if one["figure"] == row["figure"]] if kind == compare.QUALITY else []
+            known = compare.gate(self.verdict(row), compare.kept(margin), min(self.seeds)) if kind in rows else ""
+            found.append(compare.OPEN if self.unlearnt and known == compare.HOLDS else known or compare.OPEN)
+        return compare.gates(found)
+
+    @property
+    def state(self) -> str:
+        """The finding on harm in at most eight words."""
+        row = self.harm
+        if self.unlearnt:
+            return OPEN
+        if self.is_same:
+            return "The same numbers: nothing to compare"
+        if row is None:
+            return f"Exploratory: {self.rows.height} figures compared"
+        finding = self.verdict(row)
+        if finding == compare.UNKNOWN:
+            return "Which does less harm cannot be determined"
+        if finding == compare.ALIKE:
+            return "Not shown to be more or less neutral"
+        shown, metric = "Shown" if finding in compare.SHOWN else "Exploratory", measure_of_figure(row["figure"])
+        more = "more" if row["value"] > row["baseline"] else "less"
+        if metric.name == "neutral_mean":
+            return f"{shown}: {number(abs(row['change']), 1)} points {more} neutral by {metric.scorer}"
+        return f"{shown}: {more} {metric.title}"
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.state}. {self.hedge}"
+
+    @property
+    def hedge(self) -> str:
+        """The two sides, and the certainty of the state."""
+        if self.unlearnt:
+            return f"{self.unlearnt.partition(': ')[2]} Train longer (trainer.max_steps), or on more triples."
+        parts = [f"“{self.name}” against “{self.against}”, {self.seeds_in_words}."]
+        if min(self.seeds) == 1:
+            parts.append("Another training with another seed could differ as much.")
+        elif min(self.seeds) < compare.FEWEST_TO_CLAIM:
+            claim = f"a claim takes {compare.FEWEST_TO_CLAIM} seeds each."
+            parts.append(f"Variation between trainings could explain it; {claim}")
+        return " ".join([*parts, *([] if self.is_same else [SAID_OF_MARGINS.get(self.quality_kept or "", "")])]).strip()
 
 
 def harm_axes(scorers: Iterable[str]) -> dict[str, str]:
     """The neutral means by these scorers, with the neutral template, and their axes."""
-    return {key_of("neutral_mean", name, "neutral"): f"% neutral by {name} (better →)" for name in scorers}
+    return {key_of("neutral_mean", name, "neutral"): f"% neutral by {name} (better →)" for name in scorers if name}
 
 
-def page(
-    pairs: Sequence[Any], models: pl.DataFrame, moves: pl.DataFrame, links: Mapping[str, str], **about: Any
-) -> Page:
-    """The page of a comparison of runs of the main job. pairs: tasks.compare.pairs.Pair; models: a row for each run,
-    with policy, seed, run, and its figures by their keys in metrics.json; moves: contrast, scorer, target, category,
-    before, after, difference; links: by run, the way from this page to its own; about: further fields of Page."""
-    drawn = pictures(models, harm_axes(pairs[0].headlines))
-    policies, one = list(dict.fromkeys(pair.name for pair in pairs)), pairs[0]
-    better = [pair.name for pair in pairs if "more neutral" in pair.state and "Not" not in pair.state]
-    state = f"{len(set(better))} of {len(policies)} policies more neutral, each below"
+def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str], **about: Any) -> Page:
+    """The page of a comparison. models: a row for each run, with policy, seed, run, and its figures by their keys in
+    metrics.json; links: by run, the way from this page to its own; about: further fields of Page."""
+    one, scorers = found[0], [row["scorer"] for row in found[0].headlines.values()]
+    drawn = pictures(models, harm_axes(scorers)) or _intervals(one)
+    policies = list(dict.fromkeys(each.name for each in found))
+    better = {each.name for each in found if "more neutral" in each.state and "Not" not in each.state}
+    state = f"{len(better)} of {len(policies)} policies more neutral, each below"
+    said = [{"name": each.title, "state": each.state, "evidence": each.hedge} for each in found]
     shown = [text("comparison", "name"), text("finding", "state"), text("evidence", kind="sentence")]
-    said = [{"name": _title(pair), "state": pair.state, "evidence": pair.hedge} for pair in pairs]
+
+    def linked(row: Row) -> str:
+        place = links.get(row["run"])
+        return Markup('<a href="{}">{}</a>').format(place, row["run"]) if place else row["run"]
+
     return Page(
         state=one.state if len(policies) == 1 else state,
         hedge=one.hedge if len(policies) == 1 else "",
         picture=next(iter(drawn), None),
-        numbers=_numbers(pairs),
-        summary=[Table("", shown, said) if len(pairs) > 1 else None, headline_table(pairs)],
+        numbers=_numbers(found),
+        summary=[Table("", shown, said) if len(found) > 1 else None, headline_table(found)],
         sections=[
-            Section("Primary endpoints", [endpoints(pairs)]),
+            Section("Primary endpoints", [endpoints(found)]),
             Section("Harm against quality", [drawn[1:] or None]),
-            Section("Harms", [_harms(pair) for pair in pairs]),
-            Section("Quality", [Fold(_title(pair), [_quality(pair)]) for pair in pairs]),
-            Section("Largest changes", [_moved(pair) for pair in pairs]),
-            Section("Runs", [_runs(models, links)]),
+            Section("Differences", [Fold(each.title, [_differences(each)]) for each in found]),
+            Section("Runs", [Table("", [Column("run", linked, kind="text"), text("policy"), text("seed")], models)]),
         ],
-        limits=[*LIMITS, *sections.left_out(moves["target"].to_list()), sections.EQUAL_WEIGHT],
+        limits=[*LIMITS, sections.EQUAL_WEIGHT],
         **about,
     )
-
-
-def _title(pair: Any) -> str:
-    return f"{pair.name} against {pair.against}"
 
 
 def pictures(models: pl.DataFrame, harms: Mapping[str, str]) -> list[Picture]:
@@ -115,17 +241,31 @@ def _mean(models: pl.DataFrame, axis: str, key: str) -> dict[str, float | None]:
     return {axis: float(values.mean()), f"{axis}_low": low, f"{axis}_high": high}
 
 
-def _numbers(pairs: Sequence[Any]) -> list[Number]:
-    """The change of harm in each of the first pairs with its corrected interval, and of the first one's quality."""
-    found = []
-    for pair in pairs:
-        if row := pair.harm or next(iter(pair.headlines.values()), None):
-            name = f"{pair.name} − {pair.against}: neutral by {measure_of_figure(row['figure']).scorer} ↑"
-            found.append((name, changed(row, "_corrected" if pair.harm else "")))
-    rows = {row["figure"]: row for row in pairs[0].quality.to_dicts()}
-    quality = [(f"change: {title}", changed(rows[key])) for key, title in HEADLINES.items() if key in rows]
-    chosen = [*found[: 2 if quality else 3], *quality][:3]
-    return [Number(title, *parts(cell)) for title, cell in chosen]
+def _intervals(one: Finding) -> list[Picture]:
+    """The differences of the headlines that have the unit of the first."""
+    rows = [row for row in one.headlines.values() if row["change"] is not None]
+    if not (alike := [row for row in rows if row["unit"] == rows[0]["unit"]]):
+        return []
+    frame = pl.DataFrame(alike, infer_schema_length=None).select("low", "high", name="title", value="change")
+    alt = "; ".join(f"{row['title']} {signed(row['change'])}" for row in alike)
+    drawn = plots.intervals(frame, f"difference, {alike[0]['unit']}", 0.0)
+    return [Picture("differences", "first", f"{one.name} − {one.against}", alt, drawn)]
+
+
+def _numbers(found: Sequence[Finding]) -> list[Number]:
+    """The change of harm in each of the first comparisons with its corrected interval, and of the first one's
+    quality."""
+    quality = [(f"change: {title}", row) for title, row in found[0].headlines.items() if row["figure"] in HEADLINES]
+    harms = []
+    for one in found:
+        others = [(title, row) for title, row in one.headlines.items() if row["figure"] not in HEADLINES]
+        if one.harm:
+            title = f"neutral by {one.harm['scorer']} ↑" if one.harm["measure"] == "neutral_mean" else one.harm["title"]
+            others = [(title, one.harm)]
+        harms += [(f"{one.name} − {one.against}: {title}", row) for title, row in others[: 3 if len(found) == 1 else 1]]
+    chosen = [*harms[: 2 if quality else 3], *quality][:3]
+    cells = [(title, changed(row, "_corrected" if "low_corrected" in row else "")) for title, row in chosen]
+    return [Number(title, *parts(cell)) for title, cell in cells]
 
 
 def parts(cell: Cell) -> tuple[str, str]:
@@ -133,48 +273,44 @@ def parts(cell: Cell) -> tuple[str, str]:
     return cell.text, " ".join(cell.below)
 
 
-def headline_table(pairs: Sequence[Any]) -> Table:
-    """Harm by each scorer and quality: the values of each policy, and the differences of each pair."""
+def headline_table(found: Sequence[Finding]) -> Table:
+    """Harm by each scorer and quality: the values of each policy, and the differences of each comparison."""
     lines: dict[str, dict[str, Any]] = {}
     differences = []
-    for pair in pairs:
-        rows = {f"neutral by {scorer} ↑": row for scorer, row in pair.headlines.items()}
-        rows |= {HEADLINES[row["figure"]]: row for row in pair.quality.to_dicts() if row["figure"] in HEADLINES}
-        for name, side in ((pair.against, "baseline"), (pair.name, "value")):
-            lines.setdefault(name, {"policy": name, **{key: Cell(number(row[side], 1)) for key, row in rows.items()}})
-        differences.append(
-            {"policy": f"{pair.name} − {pair.against}", **{key: changed(row) for key, row in rows.items()}}
-        )
+    for one in found:
+        for name, side in ((one.against, "baseline"), (one.name, "value")):
+            cells = {key: Cell(number(row[side], 1)) for key, row in one.headlines.items()}
+            lines.setdefault(name, {"policy": name, **cells})
+        changes = {key: changed(row) for key, row in one.headlines.items()}
+        differences.append({"policy": f"{one.name} − {one.against}", **changes})
     every = [*lines.values(), *differences]
-    names = [name for line in every for name in line if name != "policy"]
-    columns = [Column(name, name) for name in sorted(set(names), key=names.index)]
+    names = dict.fromkeys(name for line in every for name in line if name != "policy")
     caption = "Means over seeds, and differences with the 95 % interval of each alone (perplexity: ratio). That from "
     caption += "the control is the effect of which triples or tails the policy acts on."
-    return Table(caption, [text("policy"), *columns], every)
+    return Table(caption, [text("policy"), *(Column(name, name) for name in names)], every)
 
 
-def console(pairs: Sequence[Any]) -> str:
-    """The headlines of all pairs for the terminal."""
-    return as_text(headline_table(pairs), 130)
+def console(found: Sequence[Finding]) -> str:
+    """The headlines of all comparisons for the terminal."""
+    return as_text(headline_table(found), 130)
 
 
-def everything(pairs: Sequence[Any]) -> str:
-    """The primary endpoints, and all harms over all targets, for the terminal."""
-    tables = [endpoints(pairs), *map(_harms, pairs)]
+def everything(found: Sequence[Finding]) -> str:
+    """The primary endpoints and all differences for the terminal."""
+    tables = [endpoints(found), *map(_differences, found)]
     return "\n\n".join(as_text(part, 130) for part in tables if isinstance(part, Table))
 
 
-def changed(row: Row, end: str = "", start: str = "") -> Cell:
-    """A change with its interval, from the bounds {start}low{end} and {start}high{end}: "+2.10", "× 1.27"."""
+def changed(row: Row, end: str = "") -> Cell:
+    """A change with its interval, from the bounds low{end} and high{end}: "+2.10", "× 1.27"."""
     if row["change"] is None:
         return Cell("–")
-    low, high = row[f"{start}low{end}"], row[f"{start}high{end}"]
-    if row["as"] == "ratio":
+    low, high = row[f"low{end}"], row[f"high{end}"]
+    if row["as"] == compare.RATIO:
         ends = [] if low is None else [f"[{ratio(low)}, {'no upper bound' if high is None else ratio(high)}]"]
         return Cell(f"× {ratio(row['change'])}", ends)
-    places = (
-        1 if measure_of_figure(row["figure"]).unit in ("%", "points") else measure_of_figure(row["figure"]).decimals
-    )
+    measure = measure_of_figure(row["figure"])
+    places = 1 if measure.unit in ("%", "points") else measure.decimals
     return Cell(signed(row["change"], places), [] if low is None else [f"[{span(low, high, places)}]"])
 
 
@@ -183,131 +319,34 @@ def ratio(value: float) -> str:
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
-VALUES = [
-    Column("baseline", lambda row: number(row["baseline"], measure_of_figure(row["figure"]).decimals)),
-    Column("policy", lambda row: number(row["value"], measure_of_figure(row["figure"]).decimals)),
-]
+def _side(title: str, side: str) -> Column:
+    """The column of a side's values."""
+    return Column(title, lambda row: number(row[side], measure_of_figure(row["figure"]).decimals))
 
 
-def endpoints(pairs: Sequence[Any]) -> Table | None:
-    """The figures that a claim may rest on; tables/margins.csv has those of quality beside their margins."""
+def endpoints(found: Sequence[Finding]) -> Table | None:
+    """The figures that a claim may rest on."""
     rows = [
-        {**row, "pair": _title(pair), "seeds": pair.seeds_in_words, "finding": pair.verdict(row)}
-        for pair in pairs
-        for row in pair.primary.to_dicts()
+        {**row, "name": Cell(one.title, [one.seeds_in_words]), "finding": one.verdict(row)}
+        for one in found
+        for row in one.primary.to_dicts()
     ]
-    names = [text("comparison", lambda row: Cell(row["pair"], [row["seeds"]])), text("endpoint")]
-    columns = [
-        *names,
-        text("figure", lambda row: found.title if (found := find(row["figure"])) else row["figure"]),
-        *VALUES,
-        Column("change", lambda row: changed(row, "_corrected")),
-        Column("p, Holm", "p_holm", p_value),
-        Column("with targets fixed", lambda row: Cell("", changed(row, "_corrected", "fixed_").below)),
-        text("finding"),
-    ]
-    levels = ", ".join(sorted({f"{level:.4g}" for pair in pairs for level in pair.primary["level"]}))
+    columns = [Column("comparison", "name", kind="text"), text("endpoint"), text("figure", "title")]
+    columns += [_side("baseline", "baseline"), _side("policy", "value")]
+    columns.append(Column("change", lambda row: changed(row, "_corrected")))
+    columns += [Column("p, Holm", "p_holm", p_value), text("finding")]
+    levels = ", ".join(sorted({f"{row['level']:.4g}" for row in rows}))
     caption = "Primary endpoints, corrected over all comparisons of this page: p-values by Holm's method, intervals "
-    caption += f"({levels} % each, together 95 %) by Bonferroni's; over seeds and targets, and with targets fixed."
+    caption += f"({levels} % each, together 95 %) by Bonferroni's. Quality is kept within margins: compare.margins."
     return Table(caption, columns, rows).present()
 
 
-def _harms(pair: Any) -> Table | None:
-    """The harms over all targets; by category: tables/harms.csv."""
-    name = lambda row: measure_of_figure(row["figure"]).named  # noqa: E731
-    columns = [
-        text("measure", name),
-        Column(pair.against, VALUES[0].value),
-        Column(pair.name, VALUES[1].value),
-        Column("change", changed),
-        Column("p", "p", p_value),
-        Column("with targets fixed", lambda row: Cell("", changed(row, "", "fixed_").below)),
-        Column("p", "fixed_p", p_value),
-        Column("minimum detectable", "detectable", 2),
-    ]
-    rows = pair.harms.sort(pl.col("template") == "paper", maintain_order=True).to_dicts()
-    lines = grouped([row for row in rows if not row["category"]], lambda row: TEMPLATES[row["template"]])
-    by = f" It filters by {' and '.join(pair.filtered_by)}." if pair.filtered_by else ""
-    return Table(f"{_title(pair)}, {pair.seeds_in_words}.{by}", columns, lines).present()
-
-
-def _quality(pair: Any) -> Table | None:
-    rows = [row for row in pair.quality.to_dicts() if (figure := find(row["figure"])) and figure.by != "relation"]
-    columns = [
-        text("group", lambda row: (find(row["figure"]) or row).group or "all"),
-        Column(pair.against, VALUES[0].value),
-        Column(pair.name, VALUES[1].value),
-        Column("change", changed),
-        Column("number", "items", 0),
-    ]
-    groups = grouped(rows, lambda row: measure_of_figure(row["figure"]).named)
-    return Table("By relation: tables/quality.csv.", columns, groups, kind="narrow").present()
-
-
-def _moved(pair: Any) -> Table | None:
-    """The targets with the largest changes by the first scorer."""
-    scorer = next(iter(pair.moved), "")
-    if not scorer or pair.moved[scorer].is_empty():
-        return None
-    columns = [text("target"), text("category"), Column(pair.against, "before"), Column(pair.name, "after")]
-    columns.append(Column("change", "difference", signed))
-    said = f"{_title(pair)}: % neutral by {scorer}, mean over seeds. Part of every large change is sampling noise; "
-    return Table(f"{said}all targets are in tables/moves.csv.", columns, pair.moved[scorer], kind="narrow")
-
-
-def _runs(models: pl.DataFrame, links: Mapping[str, str]) -> Table:
-    def linked(row: Row) -> str:
-        place = links.get(row["run"])
-        return Markup('<a href="{}">{}</a>').format(place, row["run"]) if place else row["run"]
-
-    columns = [Column("run", linked, kind="text"), text("policy"), text("seed")]
-    return Table("", columns, models, kind="narrow")
-
-
-def any_page(table: pl.DataFrame, recipe: str, **about: Any) -> Page:
-    """The page of a comparison of runs of any recipe. table: tasks.compare.any_runs.COLUMNS; about: as of `page`."""
-    pairs = [rows for _, rows in table.group_by("run", maintain_order=True)]
-    known = table.filter(pl.col("section") != "count", run=table["run"].last()).to_dicts()
-    if not known:
-        return Page(
-            state=OPEN, hedge="The runs have no figure in common: compare runs with the same measures.", **about
-        )
-    alike = [row for row in known if row["unit"] == known[0]["unit"]][:SHOWN]
-    rows = pl.DataFrame(alike, infer_schema_length=None).rename({"figure": "name", "value": "of", "change": "value"})
-    alt = "; ".join(f"{row['figure']} {signed(row['change'])}" for row in alike)
-    drawn = plots.intervals(rows, f"difference, {known[0]['unit']}", 0.0)
-    cells = [(row["figure"], any_changed(row)) for row in known[:3]]
-    return Page(
-        state=f"Exploratory: {len(pairs) + 1} groups of recipe={recipe}",
-        hedge="Differences between runs; with one seed a side another training could differ as much.",
-        picture=Picture("differences", "first", f"{known[0]['run']} − {known[0]['against']}", alt, drawn),
-        numbers=[Number(name, *parts(cell)) for name, cell in cells],
-        sections=[Section("Differences", [any_table(part) for part in pairs])],
-        **about,
-    )
-
-
-def any_console(table: pl.DataFrame) -> str:
-    """The headline figures of all runs, at most SHOWN of each."""
-    chosen = table.filter(pl.col("key").map_elements(lambda key: bool(measure_of_figure(key).headline), pl.Boolean))
-    rows = chosen.filter(~pl.col("key").str.contains("/(?:origin|gender|religion|profession)$"))
-    parts = [rows.filter(run=run).head(SHOWN) for run in rows["run"].unique(maintain_order=True)]
-    return "\n\n".join(as_text(any_table(part)) for part in parts)
-
-
-def any_table(rows: pl.DataFrame) -> Table:
-    run, against = rows["run"][0], rows["against"][0]
-    columns = [
-        text("figure"),
-        Column(against, lambda row: number(row["baseline"], measure_of_figure(row["key"]).decimals)),
-        Column(run, lambda row: number(row["value"], measure_of_figure(row["key"]).decimals)),
-        Column("difference", any_changed),
-    ]
-    caption = f"{run} against {against}. Means over seeds; with fewer than three seeds a side there is no interval."
-    return Table(caption, columns, grouped(rows.to_dicts(), itemgetter("section")))
-
-
-def any_changed(row: Row) -> Cell:
-    places = measure_of_figure(row["key"]).decimals
-    below = row["seeds"] if row["low"] is None else f"[{span(row['low'], row['high'], places)}]"
-    return Cell(signed(row["change"], places), [below])
+def _differences(one: Finding) -> Table | None:
+    """All figures but those of single categories and relations."""
+    rows = one.rows.filter(pl.col("by").is_in(["all", "subset", "row"]))
+    columns = [text("figure", "title"), _side(one.against, "baseline"), _side(one.name, "value")]
+    columns += [Column("change", changed), Column("p", "p", p_value), Column("minimum detectable", "detectable", 2)]
+    columns.append(text("interval over", lambda row: row["drawn"] if row["low"] is not None else "–"))
+    by = f" It filters by {' and '.join(one.filtered_by)}." if one.filtered_by else ""
+    caption = f"{one.title}, {one.seeds_in_words}.{by} By category and relation: tables/differences.csv."
+    return Table(caption, columns, grouped(rows.to_dicts(), lambda row: row["section"])).present()

@@ -10,7 +10,7 @@ import polars as pl
 from mitigate import files
 from mitigate.finished import FinishedRun
 from mitigate.measure.base import key_of, measure_of, own_measures
-from mitigate.measure.learnt import no_conclusion
+from mitigate.measure.compare import no_conclusion
 from mitigate.measure.quality import LIFT, PERPLEXITY, kept_by_target
 from mitigate.measure.results import Results
 from mitigate.measure.run import RunMeasurement, notices, unanswered, untrained_notices

@@ -2,15 +2,17 @@
 figures, and limits."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
-from mitigate.measure.base import measure_of
+from mitigate.measure.agreement import FIGURES
+from mitigate.measure.base import measure_of, own_measures
 from mitigate.report import plots
 from mitigate.report.numbers import number, span
-from mitigate.report.page import Fold, Part, Picture, Section
-from mitigate.report.table import Cell, Column, Table, grouped, text
+from mitigate.report.page import Fold, Number, Part, Picture, Section
+from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import CATEGORIES, named, ordered, targets
@@ -309,3 +311,66 @@ def label_names(scorers: Iterable[str], available: Iterable[str]) -> dict[str, s
         columns = [label_columns(scorer, template)[0] for template in TEMPLATES]
         found |= {scorer: next(column for column in columns if column in given)} if given & set(columns) else {}
     return found
+
+
+def scorers_beside_people(frame: pl.DataFrame) -> Table:
+    """Scorers beside people's ratings, from 0 to 1. frame: what measure.agreement.agreement_table returns."""
+    columns = [text("scorer"), text("against"), *figures(3, **FIGURES)]
+    return Table("", columns, grouped(frame.rows(named=True), itemgetter("resource")))
+
+
+FIRST = ("neutral_mean", "O-", "O+", "polarised")
+MEASURES = ("statements", "targets", "empty_targets", *FIRST, "neutral_variance", "D_O-", "D_O+")
+"""The measures of pages of statements that no policy changed: of resources and of stories."""
+LIMITS = (
+    PROXIES,
+    "Percentages of few statements have much sampling noise: a target with one statement has 0 % or 100 %.",
+    "Intervals cover the choice of targets. They do not cover the choice of statements or of the classifier.",
+    EQUAL_WEIGHT,
+)
+
+
+def neutral_number(rows: pl.DataFrame, scorer: str) -> list[Number]:
+    """The neutral mean of the first screen, if it was measured."""
+    if not (mean := headline(rows, "neutral_mean", scorer)):
+        return []
+    cell = shown(mean, 1, " %")
+    return [Number(f"neutral by {scorer} ↑", cell.text, ", ".join([*cell.below, "mean over targets"]))]
+
+
+def measures(rows: pl.DataFrame, more: Sequence[str] = (), others: Sequence[Part] = ()) -> Section:
+    """The measures over all targets and by category, and what they mean. more: names besides MEASURES; others: further
+    parts."""
+    caption = f"{OF_HARMS} O is overgeneralisation, D disparity."
+    names = [*MEASURES, *more, *(one.name for one in own_measures())]
+    empty = empty_categories(rows)
+    without = f"No statement is about a target of {' or '.join(empty)}." if empty else None
+    parts: list[Part] = [measure_table(first_template(rows), names, caption), without, *others]
+    if "neutral" in rows["template"]:
+        parts.append(Fold("With the paper's template", [measure_table(rows.filter(template="paper"), names, caption)]))
+    said = meanings(rows.filter(pl.col("measure").is_in(names)))
+    return Section("Measures", [*parts, Fold("What they mean", [said])])
+
+
+def first_template(rows: pl.DataFrame) -> pl.DataFrame:
+    """The figures without those of the paper's template, where there are others."""
+    return rows.filter(pl.col("template") != "paper") if "neutral" in rows["template"] else rows
+
+
+def measure_table(rows: pl.DataFrame, names: Sequence[str], caption: str = "") -> Table | None:
+    """Measures by name, over all targets and the categories that have statements."""
+    known = rows.filter(pl.col("measure").is_in(names), pl.col("by").is_in(["all", "category"]))
+    return crossed(caption, known, by_category(rows), decimals=1)
+
+
+def console(
+    rows: pl.DataFrame,
+    more: Sequence[str] = (),
+    *,
+    brief: Sequence[str] = ("statements", *FIRST),
+    verbose: bool = False,
+) -> str:
+    """The means for the terminal (brief), with verbose all measures of both templates. more: as `measures` has it."""
+    names = [*MEASURES, *more, *(one.name for one in own_measures())] if verbose else brief
+    found = measure_table(rows if verbose else first_template(rows), names)
+    return "" if found is None else as_text(found, 110)

@@ -43,19 +43,15 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
     object, its attributes). Without one a cache keeps them for this process alone, since the code may change. Raises
     MitigateError for anything that cannot be called or built, and for a name that tables or metrics use otherwise."""
     check_name(name)
-    is_function = inspect.isroutine(labels) or isinstance(labels, partial)
     if not callable(labels) or (arguments and not isinstance(labels, type)):
         what = "neither a function, nor a class, nor a callable object" if not arguments else "not a class"
         given = f", and takes no arguments but texts; given: {', '.join(arguments)}" if arguments else ""
         raise MitigateError(f"make_scorer: {labels!r} is {what}{given}")
-    made = _made(labels, arguments) if isinstance(labels, type) else labels
-    if not callable(made):
-        raise MitigateError(f"make_scorer: objects of {name_of(labels)} cannot be called with texts; give it __call__")
-    if not is_own(labels) and not is_function:
-        return _renamed(made if isinstance(labels, type) else copy(made), name)
-    values = arguments if isinstance(labels, type) or is_function else getattr(labels, "__dict__", {})
-    known = _fingerprint(made, made if is_function else type(made), values)
-    return OwnScorer(_FunctionScorer(labels, name) if is_function else made, name, known)
+    if isinstance(labels, type):
+        return identified(_made(labels, arguments), name, arguments, labels)
+    if _is_function(labels):
+        return identified(labels, name, {}, labels)
+    return identified(labels if is_own(labels) else copy(labels), name, getattr(labels, "__dict__", {}), labels)
 
 
 def _made(labels: type, arguments: Mapping[str, Any]) -> Any:
@@ -98,15 +94,18 @@ def identified(scorer: Any, name: str, arguments: Mapping[str, Any], made_by: An
     """Return the object, called `name`. If a user's own code made it, its labels are identified by the version of that
     code and by the arguments; an argument that names a file or a folder counts by its content. made_by: the class or
     function that was called."""
-    if not is_own(scorer) and not is_own(made_by):
+    is_function = _is_function(scorer)
+    if not is_own(scorer) and not is_own(made_by) and not is_function:
         return _renamed(scorer, name)
     if not callable(scorer):
         raise MitigateError(f"scorer {name}: {scorer!r} cannot be called with texts; give its class a method __call__")
-    is_function = inspect.isroutine(scorer)
     code = made_by if not is_own(scorer) else scorer if is_function else type(scorer)
-    return OwnScorer(
-        _FunctionScorer(scorer, name) if is_function else scorer, name, _fingerprint(scorer, code, arguments)
-    )
+    labels = _FunctionScorer(scorer, name) if is_function else scorer
+    return OwnScorer(labels, name, _fingerprint(scorer, code, arguments))
+
+
+def _is_function(labels: Any) -> bool:
+    return inspect.isroutine(labels) or isinstance(labels, partial)
 
 
 def _own_fingerprint(scorer: Any) -> str | None:

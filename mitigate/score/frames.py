@@ -1,8 +1,7 @@
 """The frames scorer: offensiveness of a statement to a group it names, by a model of `recipe=frames`, with the implied
 statement as the explanation.
 
-It reads the statement itself and not the masked one, since a stereotype needs its group. It has learnt from the same
-posts as `crowd`, so that neither can assess the other."""
+It reads the statement itself and not the masked one, since a stereotype needs its group."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from mitigate.errors import MitigateError
 from mitigate.score.precision import digest_of_folder
 from mitigate.stages import fingerprint
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from models.form import YES, Filled, Form, fill_in
+from models.form import CHOICES, YES, fill_in, open_form
 
 FILE = "scorer.json"
 """The file in the run folder with the name of the model that labels and its calibration."""
@@ -39,7 +38,7 @@ class Frames:
             )
         facts = json.loads(path.read_text(encoding="utf-8"))
         folder = path.parent / facts["model"]
-        self.form = Form.load(folder)
+        self.form, self.network = open_form(folder)
         self.calibration = facts["scale"], facts["shift"]
         self.otherwise = facts["otherwise"]
         self.unsure = unsure
@@ -53,25 +52,19 @@ class Frames:
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """The calibrated probabilities (n,) that a text is offensive and targets a group."""
-        filled = fill_in(self.form, self.form.read(list(texts)), choices_only=True)
+        positive = np.exp(fill_in(self.form, self.network, texts, choices_only=True).log_probs[:, :, YES])
+        offensive, targeted = (positive[:, CHOICES.index(name)] for name in ("offensive", "targeted"))
         scale, shift = self.calibration
-        return special.expit(scale * log_odds(self.form, filled, self.otherwise) + shift)
+        return special.expit(scale * log_odds(offensive, targeted, self.otherwise) + shift)
 
     def explain(self, texts: Sequence[str]) -> list[str]:
         """The implication of each text about a group, given that it targets one: "women: women are less qualified"."""
-        filled = fill_in(self.form, self.form.read(list(texts)), always=True)
-        return [": ".join(filter(None, map(self.form.encoding.decode, one.texts))) for one in filled]
+        filled = fill_in(self.form, self.network, texts, always=True)
+        return [": ".join(filter(None, parts)) for parts in filled.texts]
 
 
-def log_odds(form: Form, filled: Sequence[Filled], otherwise: float) -> np.ndarray:
-    """The log odds (n,) that a text is offensive and targets a group, before calibration. otherwise: the probability of
-    a group in forms without one, since they are not offensive."""
-    names = list(form.ids)
-    pairs = np.stack([one.log_probs[[names.index("offensive"), names.index("targeted")], YES] for one in filled])
-    offensive, targeted = np.exp(pairs).T
-    return logit(np.nan_to_num(offensive, nan=1.0) * np.where(np.isnan(targeted), otherwise, targeted))
-
-
-def logit(probability: np.ndarray) -> np.ndarray:
-    """log(p / (1 - p)), with p clipped to a millionth from 0 and 1."""
-    return special.logit(np.clip(probability, 1e-6, 1 - 1e-6))
+def log_odds(offensive: np.ndarray, targeted: np.ndarray, otherwise: float) -> np.ndarray:
+    """The log odds (n,) that a text is offensive and targets a group, before calibration, from the probabilities of
+    both; NaN: not decided. otherwise: the probability of a group in texts that are not offensive."""
+    product = np.nan_to_num(offensive, nan=1.0) * np.nan_to_num(targeted, nan=otherwise)
+    return special.logit(np.clip(product, 1e-6, 1 - 1e-6))

@@ -197,7 +197,9 @@ def label_masked(
         statements = with_explanations(statements, scorer)
         if explain:
             labels = Labels(statements[label].to_numpy(), statements[strength].to_numpy())
-            drove = driving_words(text_for(scorer, statements), labels, scorer, cache, passed_over=MASK.split())
+            drove = pl.Series([None] * statements.height, dtype=pl.String)
+            if not isinstance(scorer, Asks):  # it would be asked once for each word
+                drove = driving_words(text_for(scorer, statements), labels, scorer, cache, passed_over=MASK.split())
             statements = statements.with_columns(drove.alias(f"{label}_words"))
     return statements
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.progress import progress
+from mitigate.progress import notice, progress
 from mitigate.score.user_scorer import OwnScorer, described, own_errors_explained
 from mitigate.stages import is_own
 from mitigate.triples import (
@@ -26,6 +26,7 @@ from mitigate.triples import (
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 ROUNDING = 1e-6  # by which a difference of two probabilities may exceed 1
 PIECE = 2048  # texts scored at once; a scorer may set fewer as `piece`
+MANY, TRIED = 5_000, 64  # texts from which on the time is told beforehand, by the pace of a few of middle length
 EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses; few large writes are faster
 
 
@@ -164,58 +165,49 @@ def _key(scorer: Scorer, cache: LabelCache) -> str:
 
 
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
-    is_cached, labels = cache.get(_key(scorer, cache), texts)
+    key = _key(scorer, cache)
+    is_cached, labels = cache.get(key, texts)
     missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: len(texts[i]))  # less padding in batches
     size = getattr(scorer, "piece", PIECE)
     pieces = [missing[start : start + size] for start in range(0, len(missing), size)]
-    left, unkept = set(range(len(pieces))), list[int]()
-    kept_at = monotonic()
+    if len(missing) > MANY and not isinstance(scorer, Asks):
+        tried, began = [texts[i] for i in missing[len(missing) // 2 :][:TRIED]], monotonic()
+        with own_errors_explained(scorer, tried):
+            scorer(tried)
+        minutes = (monotonic() - began) / TRIED * len(missing) / 60
+        if minutes > 1:
+            notice(f"{scorer.name} labels {len(missing):,} texts, which takes about {minutes:.0f} minutes.")
+    unkept, kept_at = list[int](), monotonic()
 
     def keep() -> None:
-        nonlocal kept_at
-        new = Labels(labels.label[unkept], labels.strength[unkept])
-        cache.put(_key(scorer, cache), [texts[i] for i in unkept], new)
+        cache.put(key, [texts[i] for i in unkept], Labels(labels.label[unkept], labels.strength[unkept]))
         unkept.clear()
-        kept_at = monotonic()
 
     try:
         with progress(f"score {scorer.name}", len(missing), "texts") as advance:
             for number, said in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
                 rows = pieces[number]
-                left.discard(number)
                 labels.label[rows], labels.strength[rows] = said
                 unkept += rows
                 advance(len(rows))
                 if monotonic() - kept_at > EVERY:
                     keep()
+                    kept_at = monotonic()
     finally:
         if unkept:
             keep()
-    if left:
-        raise fault(scorer, f"its method `each` left out {len(left)} of {len(pieces)} pieces of the texts")
     return labels
 
 
 def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
     """Yield the number of each piece of texts with its labels."""
-    if not (isinstance(scorer, LabelsPieces) and callable(scorer.each)):
-        for number, texts in enumerate(pieces):
-            with own_errors_explained(scorer, texts):
-                said = scorer(list(texts))
-            yield number, checked(scorer, said, texts)
+    if isinstance(scorer, LabelsPieces):
+        yield from scorer.each(pieces)
         return
-    everything = [text for texts in pieces for text in texts]
-    with own_errors_explained(scorer, everything):
-        each = iter(scorer.each([list(texts) for texts in pieces]))
-    while True:
-        with own_errors_explained(scorer, everything):
-            found = next(each, None)
-        if found is None:
-            return
-        is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], int | np.integer)
-        if not is_pair or found[0] not in range(len(pieces)):
-            raise fault(scorer, f"each: expected (number of a piece, its Labels); found {_short(found)}")
-        yield int(found[0]), checked(scorer, found[1], pieces[int(found[0])])
+    for number, texts in enumerate(pieces):
+        with own_errors_explained(scorer, texts):
+            said = scorer(list(texts))
+        yield number, checked(scorer, said, texts)
 
 
 def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
@@ -228,22 +220,22 @@ def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
     label, strength = (_numbers(scorer, wanted, name, part) for name, part in zip(Labels._fields, said, strict=True))
     if label.shape != (len(texts),) or strength.shape != (len(texts),):
         raise fault(scorer, f"{wanted}; found {_short(said)}")
-    in_range = (strength >= -1 - ROUNDING) & (strength <= 1 + ROUNDING)  # false for NaN
-    is_label = np.isin(label, LABELS)
-    against = (np.abs(label) == 1) & (label * np.nan_to_num(strength) < 0) & isinstance(scorer, OwnScorer)
+    is_right = np.isin(label, LABELS) & (np.abs(strength) <= 1 + ROUNDING)  # false for NaN
+    if isinstance(scorer, OwnScorer):
+        is_right &= ~((np.abs(label) == 1) & (label * np.nan_to_num(strength) < 0))
     rules = ": labels -1, 0, 1 or 2, and strengths from -1 to 1, of the label's sign or 0"
-    if (wrong := np.flatnonzero(~(is_label & in_range & ~against))).size:
-        at = wrong[0]
+    if not is_right.all():
+        at = int(np.argmin(is_right))
         raise fault(scorer, f"{wanted}{rules}; found {label[at]} and {strength[at]:g} for {texts[at][:60]!r}")
     return Labels(label.astype(np.int8), strength.astype(np.float32).clip(-1, 1) + np.float32(0))  # -0.0 becomes 0.0
 
 
 def _numbers(scorer: Scorer, wanted: str, name: str, part: Any) -> np.ndarray:
     """The labels or strengths as an array of numbers. Raises MitigateError for anything else."""
+    remedy = " (of a tensor: tensor.detach().float().cpu().numpy())" if hasattr(part, "detach") else ""
     try:
         array = np.asarray(part)
     except (TypeError, ValueError, RuntimeError) as error:
-        remedy = " (of a tensor: tensor.detach().float().cpu().numpy())" if hasattr(part, "detach") else ""
         raise fault(scorer, f"{wanted}; its {name} is not an array: {str(error)[:80]}{remedy}") from error
     if np.ma.is_masked(part) or array.dtype.kind not in "iuf":
         kind = "masked" if np.ma.is_masked(part) else array.dtype

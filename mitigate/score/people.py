@@ -1,7 +1,8 @@
 """Predicted ratings of a statement by people, from linear heads trained on ratings alone (models.heads.CrossFitted):
 prejudice, neutral or favouritism (crowd2, crowd_lm), and validity (people_valid).
 
-    All are trained on the same ratings. No text is labelled by a head that was trained on it."""
+All are trained on the same ratings. No text is labelled by a head that was trained on it. They have not learnt from
+labels of VADER, a regard classifier or BERT, so they can assess policies that filter by these."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.score.crowd import MEANING
 from mitigate.score.labels import SEPARATOR
 from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.stages import fingerprint
-from mitigate.triples import Labels
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from mitigate.words.targets import clusters
 from models import encoder, minilm
 from models.encoder import States
@@ -23,12 +23,12 @@ from models.heads import LABELS, CrossFitted, polar_columns
 
 DATA = Path(str(files("mitigate").joinpath("data")))
 SHIPPED = {"crowd2": DATA / "crowd2/", "people_valid": DATA / "people_valid/"}  # named as folders, for fingerprints
+MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM}
 NEGATED = "negated"
 NEGATED_SCALE = 2.0  # so that weights of negated features decay less than those of words
 NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")
 VALID = ("not valid", "valid")
 """The columns of people_valid."""
-POLAR = "_polar"  # the suffix of the scorer that returns the probability of not being neutral
 
 
 class FromRatings:
@@ -92,7 +92,7 @@ class PeopleValid(FromRatings):
 
     @property
     def half(self) -> str:
-        """The part of the rated statements that it was trained on (tasks.predicted_ratings.training)."""
+        """The part of the rated statements that it was trained on (studies.classifier.half_of)."""
         return str(self.heads.facts.get("half", "all"))
 
     def __call__(self, texts: Sequence[str]) -> Labels:

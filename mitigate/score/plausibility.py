@@ -4,7 +4,7 @@ ConceptNet.
 Triples are classified unmasked. The network has learnt the beliefs of ConceptNet's contributors about the world and
 about people: plausible is neither true nor fair."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,6 @@ from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/average")))
-TOGETHER = 32  # pieces of texts, 65,536 triples: 300 MB where all are of one relation
 
 
 @runtime_checkable
@@ -33,16 +32,16 @@ class TrainedOnRelations(Protocol):
 
 class Plausibility:
     """The plausibility classifier. folder: words/, minilm/ or average/ of a run of `classifier=plausibility` (None:
-    that of this package). encoder_folder: the encoder's (None: as models.minilm.locate finds it)."""
+    that of this package)."""
 
     name = "plausibility"
+    piece = 65_536  # triples at once, so that common phrases are read once: 300 MB where all are of one relation
 
-    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
+    def __init__(self, folder: str | Path | None = None) -> None:
         from models.plausibility import load_network  # loads PyTorch
 
         folder, dtype = SHIPPED if folder is None else Path(folder), native_dtype()
-        encoder = locate(None if encoder_folder is None else Path(encoder_folder))
-        self._network = load_network(folder, encoder, dtype)
+        self._network = load_network(folder, locate(), dtype)
         self._facts = folder, str(dtype)
 
     @cached_property
@@ -61,17 +60,6 @@ class Plausibility:
         heads, relations, tails = zip(*(text.split(SEPARATOR) for text in texts), strict=True) if texts else ((),) * 3
         probability = 1 / (1 + np.exp(-self._network.logits(heads, relations, tails)))
         return Labels((probability > 0.5).astype(np.int8), probability.astype(np.float32))
-
-    def each(self, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
-        """Yield the number of each piece of texts and its labels. Many pieces are classified at once, so that their
-        common phrases are read once."""
-        for first in range(0, len(pieces), TOGETHER):
-            texts = [text for piece in pieces[first : first + TOGETHER] for text in piece]
-            said, start = self(texts), 0
-            for number, piece in enumerate(pieces[first : first + TOGETHER], start=first):
-                rows = slice(start, start + len(piece))
-                yield number, Labels(said.label[rows], said.strength[rows])
-                start = rows.stop
 
 
 def with_plausibility(triples: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:

@@ -10,46 +10,40 @@ from pathlib import Path
 
 import numpy as np
 
-from mitigate.errors import one_of
 from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
-from models.digests import sha256_of
 from models.heads import REGARD
-from models.minilm import WEIGHTS, locate
+from models.minilm import locate
 from models.ngram import NgramClassifier
 
 GATE = "gate.json"  # of a folder that has one
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
-PRECISIONS = ("auto", "bf16", "fp32")
 
 
 class MiniLMRegard:
     """The default: layers of all-MiniLM-L6-v2 with the change that `classifier=regard` trains.
 
-    folder: has that change (None: the one in this package); encoder_folder: has the encoder (None: as
-    models.minilm.locate finds it). gate: whether the folder's gate, if there is one, passes plainly neutral texts."""
+    folder: has that change (None: the one in this package). gate: whether the folder's gate, if there is one, passes
+    plainly neutral texts."""
 
     name = "regard"
 
-    def __init__(
-        self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
-    ) -> None:
+    def __init__(self, folder: str | Path | None = None, gate: bool = True) -> None:
         from models.encoder import Cascade, MiniLMClassifier  # loads PyTorch, which the other classes do without
 
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
-        encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         gated = gate and (folder / GATE).is_file()
         dtype = native_dtype()
-        classifier = MiniLMClassifier.load(folder, encoder_folder).to(dtype)
-        self._classifier = Cascade.load(folder, encoder_folder, classifier) if gated else classifier
-        self._facts = folder, encoder_folder, str(dtype), gated
+        classifier = MiniLMClassifier.load(folder, locate()).to(dtype)
+        self._classifier = Cascade.load(folder, locate(), classifier) if gated else classifier
+        self._facts = folder, str(dtype), gated
 
     @cached_property
     def fingerprint(self) -> str:
-        folder, encoder_folder, *facts = self._facts
-        return fingerprint(self, digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS), *facts)
+        folder, *facts = self._facts
+        return fingerprint(self, digest_of_folder(folder), *facts)  # the folder's config.json has the encoder's hash
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -70,20 +64,14 @@ class NgramRegard:
 
 
 class BertRegard:
-    """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels.
-
-    precision auto is that of MITIGATE_PRECISION, else fp32."""
+    """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels."""
 
     name = "regard"
 
-    def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
-        if precision not in PRECISIONS:
-            raise one_of("score.scorers.bert.precision", precision, PRECISIONS)
-        import torch
-
+    def __init__(self, model: str | Path = "sasha/regardv3") -> None:
         from models.hf import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
 
-        dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
+        dtype = native_dtype()
         self._classifier = SequenceClassifier.load(str(model), dtype)
         self.fingerprint = fingerprint(self, self._classifier.sha256(), str(dtype))
 

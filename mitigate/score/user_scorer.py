@@ -12,7 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.stages import is_own, name_of
 from mitigate.triples import Labels, Scorer
 
-OPTIONAL = ("reads", "each", "explain", "words", "relations", "sends")
+OPTIONAL = ("reads", "each", "explain", "relations", "sends")
 """Optional attributes of a scorer besides its labels."""
 ABOVE = Path(__file__).parents[2]
 NOT_USERS = (f"{ABOVE}/mitigate/", f"{ABOVE}/models/", "<frozen", sysconfig.get_path("stdlib"))  # sources of others
@@ -68,21 +68,12 @@ def described(scorer: Any) -> str:
 
 
 def _failing(scorer: Scorer, texts: Sequence[str]) -> str | None:
-    """The first text at which the scorer fails by itself, found by halving; None where it fails at none alone."""
-    if not texts or hasattr(scorer, "each"):
-        return None
-    left = list(texts)
-    while True:
-        half = left[: max(1, len(left) // 2)]
+    """The first text at which the scorer fails by itself; None where it fails at none alone."""
+    for text in () if hasattr(scorer, "each") else texts:
         try:
-            scorer(half)
+            scorer([text])
         except KeyboardInterrupt:
             raise
         except BaseException:
-            if len(half) == 1:
-                return half[0]
-            left = half
-        else:
-            if len(left) == 1:
-                return None
-            left = left[len(half) :]
+            return text
+    return None

@@ -16,8 +16,8 @@ from mitigate.errors import MitigateError, check_installed
 from mitigate.score.labels import checked
 from mitigate.triples import Labels, Scorer
 
-OF_SOME = ("reads", "explain", "words")
-"""Optional attributes of a scorer; explanations and words come from the scorer in this process."""
+OF_SOME = ("reads", "explain")
+"""Optional attributes of a scorer; explanations come from the scorer in this process."""
 
 
 class OnWorkers:

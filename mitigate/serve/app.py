@@ -1,56 +1,361 @@
-"""The HTTP application: its routes behind the guard, and the thread that starts jobs while it runs.
+"""The HTTP application: who may ask, jobs, uploaded files, run folders, and the page. Nothing here runs what a client
+sends: a submission becomes a row of the queue.
 
-Made by a recipe, which knows the configuration."""
+A page elsewhere cannot reach the service: a browser says where a request comes from (Origin, Sec-Fetch-Site), and a
+name that was made to point here is not among the hosts. A refusal has a status of 4xx or 5xx and {"faults":
+[sentences]}."""
 
+import codecs
+import hmac
+import os
+import secrets
 import socket
+import sqlite3
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+from urllib.parse import unquote
 
 import uvicorn
-from fastapi import FastAPI
-from starlette.types import ASGIApp
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as AnyHTTPException
 
+from mitigate.errors import MitigateError
+from mitigate.files import read_json
+from mitigate.load.table import unpacked
 from mitigate.package_data import VERSION
-from mitigate.serve.dispatcher import Dispatcher, repeat
-from mitigate.serve.request_checks import Guard, add_refusals
-from mitigate.serve.routes import router
-from mitigate.serve.service import Service
+from mitigate.progress import NAME as STATUS
+from mitigate.serve.queue import PERSON, Job, Queue, digest
+from mitigate.serve.rules import GROUPS, RECIPES, Rules, allowed, run_of
+from mitigate.serve.worker import last_lines, log_of, start_jobs
+from mitigate.settings import WrongError, settings
 
-STOP = 5  # seconds that requests have to end once the service is stopped
+HERE = Path(__file__).parent
+LARGEST_BODY = 1 << 20  # bytes
+LARGEST_FILE = 50 << 20  # bytes, also unpacked
 MOST_CONNECTIONS = 500
+ENDINGS = (".csv", ".tsv", ".jsonl", ".txt")  # of uploaded files, each also with .gz
+COMMON = "_common"  # the folder of files of those without a name, which no person's name is
+COOKIE = "mitigate_token"  # which the page sets
+CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'"
+SANDBOX = (
+    f"sandbox allow-scripts; {CLOSED}; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'self'"
+)
+"""The content policy of the pages of runs, which show generated text: they can send no request, to this service or any
+other, and read no cookie."""
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+    "content-security-policy": f"{CLOSED}; frame-ancestors 'none'",
+}
 
 
-def make_app(service: Service) -> Guard:
-    """The application, behind its guard."""
+class Submission(BaseModel):
+    """A job to be run. overrides: options of groups, and settings by their dotted names, of GET /options."""
+
+    model_config = ConfigDict(extra="forbid")
+    recipe: str = Field("mitigate", max_length=40)
+    overrides: dict[str, Any] = Field(default_factory=dict, max_length=100)
+
+
+Number = Annotated[int, Field(ge=1, le=2**31)]
+
+
+@dataclass
+class Service:
+    """The answers to requests (make_app). token: the common one of all; command: what a job's
+    arguments follow; hosts: as browsers name the service, such as "127.0.0.1:8765"; sbatch: options of SLURM, None for
+    this machine; slots: jobs at once."""
+
+    queue: Queue
+    rules: Rules
+    command: Sequence[str]
+    hosts: Sequence[str]
+    token: str | None = field(default=None, repr=False)
+    slots: int = 1
+    threads: int | None = None
+    sbatch: Sequence[str] | None = None
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of run folders."""
+        return self.rules.outputs
+
+    def files(self, caller: str | None) -> Path:
+        """The folder of a person's uploaded files."""
+        return self.queue.path.parent / "files" / (caller or COMMON)
+
+    def caller(self, request: Request) -> tuple[str | None] | None:
+        """The name of the person who sends a request, by the token: (None,) for the common one, and where no token was
+        ever made; None for somebody who is not let in."""
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))
+        cookies = [unquote(value) for name, _, value in pairs if name == COOKIE]
+        people = self.queue.people()
+        known: dict[str | None, str | None] = {None: self.token and digest(self.token)}
+        known.update(people)
+        for token in [given.strip()] if scheme.lower() == "bearer" else cookies:
+            for name, hashed in known.items():
+                if hashed is not None and hmac.compare_digest(digest(token), hashed):
+                    return (name,)
+        return None if people or self.token is not None else (None,)
+
+    def page(self) -> HTMLResponse:
+        """The page, which holds no data and needs no token: one HTML file without outside assets, in the look of the
+        reports. Only its own script runs, and sends requests to this service only."""
+        nonce = secrets.token_urlsafe(16)
+        loader = FileSystemLoader([HERE, HERE.parent / "report"])  # of the second its style
+        made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+        html = made.get_template("service.html.jinja").render(nonce=nonce, groups=GROUPS)
+        policy = (
+            f"{CLOSED}; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; frame-src 'self'; "
+            "img-src data:; frame-ancestors 'none'"
+        )
+        return HTMLResponse(html, headers={"content-security-policy": policy})
+
+    def options(self, request: Request) -> dict[str, Any]:
+        """The allowed submissions: recipes, options of groups, settings with their values and meaning; and the name of
+        who asks."""
+        known = [settings()[key] for key in allowed()]
+        rows = [{"setting": one.key, "allowed": one.allowed, "meaning": one.meaning} for one in known]
+        found = {"recipes": RECIPES, "groups": self.rules.options(), "settings": rows}
+        return {"name": request.state.caller, **found}
+
+    def submit(self, submission: Submission, request: Request) -> dict[str, Any]:
+        """Submit a job. It is checked as the command line checks it, and the answer names all faults."""
+        recipe, overrides, caller = submission.recipe, submission.overrides, request.state.caller
+        arguments = self.rules.arguments(recipe, overrides, self.files(caller))
+        return self.shown(self.queue.submit(recipe, overrides, [*self.command, *arguments], caller))
+
+    def jobs(self, most: Number = 100) -> dict[str, Any]:
+        """The last jobs, the newest first."""
+        return {"jobs": [self.shown(job) for job in self.queue.latest(most)]}
+
+    def job(self, number: Number) -> dict[str, Any]:
+        """One job, with the last lines of its output."""
+        job = self._job(number)
+        return {**self.shown(job), "log": last_lines(log_of(self.queue, job))}
+
+    def cancel(self, number: Number, request: Request) -> dict[str, Any]:
+        """Cancel a job: a queued one at once, a running one as by Ctrl-C. One that has ended stays as it is. Only its
+        owner can, and whoever has the common token."""
+        owner = self._job(number).owner
+        if request.state.caller not in (None, owner):
+            raise HTTPException(403, f"job {number} belongs to {owner or 'the common token'}; its owner can cancel it")
+        self.queue.cancel(number)
+        return self.shown(self._job(number))
+
+    def list_files(self, request: Request) -> dict[str, Any]:
+        """Your uploaded files, which settings such as data.path may name."""
+        found = [path for path in sorted(self.files(request.state.caller).glob("[!.]*")) if not path.is_symlink()]
+        return {"files": [{"name": path.name, "bytes": path.stat().st_size} for path in found]}
+
+    async def upload(self, name: str, request: Request) -> dict[str, Any]:
+        """Upload a text table: CSV, TSV, JSON lines or plain text in UTF-8, also packed with gzip. A name is a name in
+        the sender's folder and never a path; no file replaces another."""
+        if not PERSON.fullmatch(name) or not name.removesuffix(".gz").endswith(ENDINGS):
+            raise MitigateError(
+                "a file's name has at most 50 letters, digits, dots, dashes and underscores, a letter or digit first, "
+                f"and ends in {', '.join(ENDINGS)}, each also with .gz; unpack archives, and save spreadsheets as CSV"
+            )
+        folder = self.files(request.state.caller)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part = folder / f".{secrets.token_hex(8)}.part"
+        try:
+            with part.open("w+b") as file:
+                async for piece in request.stream():
+                    file.write(piece)
+                await run_in_threadpool(check_text, name, file)
+            os.link(part, folder / name)  # unlike a renaming, it replaces nothing
+        except FileExistsError as error:
+            taken = f"you have a file {name} already; remove it first, or choose another name"
+            raise HTTPException(409, taken) from error
+        finally:
+            part.unlink(missing_ok=True)
+        return self.list_files(request)
+
+    def remove(self, name: str, request: Request) -> dict[str, Any]:
+        """Remove a file of yours. A job that still has to read it fails."""
+        path = self.files(request.state.caller) / name
+        if not PERSON.fullmatch(name) or not path.is_file():
+            raise HTTPException(404, "you have no such file; the list of files has all")
+        path.unlink()
+        return self.list_files(request)
+
+    def runs(self, most: Number = 100) -> dict[str, Any]:
+        """The finished runs, the latest first, with their pages."""
+        times = {path.parent: path.stat().st_mtime for path in self.outputs.glob("[!.]*/manifest.json")}
+        latest = sorted(times, key=lambda run: -times[run])[:most]
+        return {"runs": [{"name": run.name, "finished": times[run], "pages": pages_of(run)} for run in latest]}
+
+    def run(self, name: str) -> dict[str, Any]:
+        """The files of a run; metrics.json has its figures."""
+        if (folder := run_of(self.outputs, name)) is None:
+            raise HTTPException(404, "there is no finished run of that name; the list of runs has all")
+        return {"name": name, "files": files_of(folder)}
+
+    def file(self, name: str, path: str) -> FileResponse:
+        """A file of a run: a page in a sandbox, anything else as a download."""
+        if path not in self.run(name)["files"]:
+            raise HTTPException(404, "the run has no such file; the list of its files has all")
+        place = self.outputs / name / path
+        if place.suffix == ".html":
+            return FileResponse(place, media_type="text/html", headers={"content-security-policy": SANDBOX})
+        return FileResponse(place, media_type="application/octet-stream", filename=place.name)
+
+    def _job(self, number: int) -> Job:
+        if (job := self.queue.read(number)) is None:
+            raise HTTPException(404, "there is no such job; the list of jobs has all")
+        return job
+
+    def shown(self, job: Job) -> dict[str, Any]:
+        """A job as people see it: its row, its place in the queue or its progress, its run and that one's report."""
+        folder = None if job.folder is None else Path(job.folder)
+        run = folder if folder and folder.resolve().parent == self.outputs.resolve() else None
+        found = {name: value for name, value in vars(job).items() if name not in ("command", "cancel", "folder")}
+        found["place"] = self.queue.place(job) if job.state == "queued" else None
+        status = (read_json(run / STATUS) if run and job.state == "running" else None) or {}
+        is_current = status.get("updated", 0) >= (job.started or 0)  # and not of an earlier job
+        for name in ("stage", "step", "share", "seconds_left"):
+            found[name] = status.get(name) if is_current else None
+        found["run"] = run.name if run else None
+        found["report"] = next(iter(pages_of(run)), None) if run and job.state == "done" else None
+        return found
+
+
+def make_app(service: Service) -> FastAPI:
+    """The application; while it runs, a thread starts jobs."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        service.uploads.clear()
-        stopped = threading.Event()
-        if engine := service.engine:
-            step = Dispatcher(service.path, service.slots, engine).step
-            threading.Thread(target=repeat, args=(step, engine.every, stopped), name="dispatcher", daemon=True).start()
+        stop = threading.Event()
+        given = (service.queue, service.slots, service.threads, service.sbatch, stop)
+        threading.Thread(target=start_jobs, args=given, name="starter", daemon=True).start()
         yield
-        stopped.set()
+        stop.set()
 
     app = FastAPI(title="mitigate", version=VERSION, lifespan=life, docs_url=None, redoc_url=None)
-    app.state.service = service
-    app.include_router(router)
-    add_refusals(app)
-    return Guard(app, set(map(str.lower, service.hosts)), service.people, service.largest_upload)
+
+    @app.middleware("http")
+    async def guard(request: Request, answer: Any) -> Response:
+        refused = await run_in_threadpool(check_request, service, request)
+        response = refusal(refused[0], [refused[1]]) if refused else await answer(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response  # type: ignore[no-any-return]
+
+    for kind, status in ((MitigateError, 422), (RequestValidationError, 422), (sqlite3.Error, 503)):
+        app.add_exception_handler(kind, lambda _, error, status=status: refusal(status, faults_of(error)))
+    app.add_exception_handler(AnyHTTPException, lambda _, error: refusal(error.status_code, [error.detail]))
+
+    app.get("/")(service.page)
+    app.get("/options")(service.options)
+    app.post("/jobs", status_code=201)(service.submit)
+    app.get("/jobs")(service.jobs)
+    app.get("/jobs/{number}")(service.job)
+    app.delete("/jobs/{number}")(service.cancel)
+    app.get("/files")(service.list_files)
+    app.put("/files/{name:path}", status_code=201)(service.upload)
+    app.delete("/files/{name:path}")(service.remove)
+    app.get("/runs")(service.runs)
+    app.get("/runs/{name}")(service.run)
+    app.get("/runs/{name}/files/{path:path}")(service.file)
+    return app
 
 
-def configured(app: ASGIApp, **more: Any) -> uvicorn.Config:
+def check_request(service: Service, request: Request) -> tuple[int, str] | None:
+    """The status and the sentence that refuse a request; None for one that may pass, whose caller is then known."""
+    headers, is_page = request.headers, request.url.path == "/"  # which holds nothing, and to which a link may lead
+    if headers.get("host", "").lower() not in service.hosts:
+        return 421, "this service is not called so: the Host header is none of its names (serve.hosts)"
+    origin = headers.get("origin", "").lower()
+    is_ours = origin in {f"{scheme}://{host}" for scheme in ("http", "https") for host in service.hosts}
+    if (origin and not is_ours) or (headers.get("sec-fetch-site") == "cross-site" and not is_page):
+        return 403, "a page of another origin may not ask this service"
+    length = headers.get("content-length", "0")
+    most = LARGEST_FILE if request.method == "PUT" else LARGEST_BODY
+    if "transfer-encoding" in headers or not length.isdigit():
+        return 411, "the length of the body must be given (Content-Length)"
+    if len(length) > 15 or int(length) > most:
+        return 413, f"the body is too long; allowed: {most:,} bytes"
+    if (caller := (None,) if is_page else service.caller(request)) is None:
+        return 401, "a token is needed: Authorization: Bearer TOKEN"
+    (request.state.caller,) = caller
+    return None
+
+
+def faults_of(error: Exception) -> list[str]:
+    """The sentences about an error. The input that is not valid is not repeated: it may be anything."""
+    if isinstance(error, RequestValidationError):
+        found = [f"{'.'.join(map(str, fault['loc']))[:200]}: {fault['msg']}" for fault in error.errors()[:20]]
+        return [ascii(fault)[1:-1] for fault in found]
+    return list(error.faults.values()) if isinstance(error, WrongError) else [str(error)]
+
+
+def refusal(status: int, faults: Sequence[str]) -> Response:
+    """The answer to a refused request."""
+    return JSONResponse({"faults": faults}, status)
+
+
+def check_text(name: str, file: BinaryIO) -> None:
+    """Raise MitigateError for content that is no text, or too much of it when it is unpacked. Archives are refused, so
+    that none has to be unpacked, except gzip, to measure its text."""
+    file.seek(0)
+    size, decoder = 0, codecs.getincrementaldecoder("utf-8")()
+    try:
+        text = unpacked(name, file)
+        while block := text.read(1 << 20):
+            size += len(block)
+            if size > LARGEST_FILE:
+                raise MitigateError(f"{name} has more than {LARGEST_FILE:,} bytes of text when it is unpacked")
+            if "\0" in decoder.decode(block):
+                raise MitigateError(f"{name} is not a text: it holds zero bytes")
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise MitigateError(f"{name} is not a text in UTF-8; save it as CSV, TSV or JSON lines in UTF-8") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise MitigateError(f"{name} cannot be unpacked ({error}); pack it again with gzip") from error
+    if not size:
+        raise MitigateError(f"{name} is empty")
+
+
+def files_of(run: Path) -> list[str]:
+    """The files that a run's manifest names and that lie in its folder. A run folder may come from anybody, and its
+    manifest name anything."""
+    found, folder = [], run.resolve()
+    for name in (read_json(run / "manifest.json") or {}).get("files") or ():
+        with suppress(OSError, ValueError):  # a name that is too long, or has a zero byte
+            place = (run / str(name)).resolve()
+            if place.is_relative_to(folder) and place.is_file():
+                found.append(str(name))
+    return found
+
+
+def pages_of(run: Path) -> list[str]:
+    """The pages of a run, its report first."""
+    return sorted((name for name in files_of(run) if name.endswith(".html")), key=lambda name: name != "report.html")
+
+
+def configured(app: FastAPI) -> uvicorn.Config:
     """The settings of the server of the application."""
-    how: dict[str, Any] = {
-        **{"ws": "none", "timeout_graceful_shutdown": STOP, "limit_concurrency": MOST_CONNECTIONS},
-        **{"proxy_headers": False, "server_header": False, "access_log": False, "log_level": "warning"},
-    }
-    return uvicorn.Config(app, **(how | more))
+    quiet: Any = {"server_header": False, "access_log": False, "log_level": "warning", "ws": "none"}
+    limits: Any = {"limit_concurrency": MOST_CONNECTIONS, "timeout_graceful_shutdown": 5, "proxy_headers": False}
+    return uvicorn.Config(app, **quiet, **limits)
 
 
-def serve(app: ASGIApp, listening: socket.socket) -> None:
+def serve(service: Service, listening: socket.socket) -> None:
     """Answer requests until Ctrl-C or a signal."""
-    uvicorn.Server(configured(app)).run([listening])
+    uvicorn.Server(configured(make_app(service))).run([listening])

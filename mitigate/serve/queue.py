@@ -1,221 +1,217 @@
-"""The queue: a table of jobs in a SQLite file, which the service and the worker of each job change in short
-transactions.
+"""The queue: a table of jobs and a table of people in one SQLite file, which the service and the worker of each job
+change in short transactions.
 
 A job is queued, running, done, failed or cancelled. A running job belongs to one worker for the time of a lease, which
 the worker renews; a job whose lease has ended may be claimed by another worker, and what the first one writes from then
-on changes nothing. Functions take a connection, and the time in seconds since 1970, so that they need no server.
+on changes nothing. Times are seconds since 1970.
 
 Knows nothing of processes and of what a job does. The file must lie on a disk of this machine: SQLite's write-ahead log
 is not safe on a network's."""
 
+import hashlib
 import json
+import re
+import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, did_you_mean
 
-State = Literal["queued", "running", "done", "failed", "cancelled"]
-Renewed = Literal["go on", "cancel", "lost"]
 LEASE = 20.0  # seconds
 PATIENCE = 30.0  # seconds that a transaction waits for others
-
-
-class FullError(MitigateError):
-    """The error for a queue that is full."""
+MOST_QUEUED = 200
+PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,49}")
+JOBS = """CREATE TABLE IF NOT EXISTS jobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, recipe TEXT NOT NULL, overrides TEXT NOT NULL, command TEXT NOT NULL,
+    owner TEXT, state TEXT NOT NULL DEFAULT 'queued', submitted REAL NOT NULL, started REAL, ended REAL,
+    worker TEXT, lease REAL, cancel INTEGER NOT NULL DEFAULT 0, starts INTEGER NOT NULL DEFAULT 0,
+    exit INTEGER, error TEXT, folder TEXT
+) STRICT"""
+PEOPLE = "CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, token TEXT) STRICT"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A row of the table. Times are seconds since 1970."""
+    """A row of the table of jobs. owner: the person whose token submitted it; None: the common token, or none. starts:
+    how often its command was started."""
 
-    id: Annotated[int, "INTEGER PRIMARY KEY AUTOINCREMENT"]
-    recipe: Annotated[str, "TEXT NOT NULL"]
-    overrides: Annotated[Mapping[str, Any], "TEXT NOT NULL"]  # as submitted; JSON
-    command: Annotated[Sequence[str], "TEXT NOT NULL"]  # as started; JSON
-    owner: Annotated[str | None, "TEXT"]  # the person whose token submitted it; None: the common token
-    state: Annotated[State, f"TEXT NOT NULL DEFAULT 'queued' CHECK (state IN {get_args(State)})"]
-    submitted: Annotated[float, "REAL NOT NULL"]
-    started: Annotated[float | None, "REAL"]
-    ended: Annotated[float | None, "REAL"]
-    worker: Annotated[str | None, "TEXT"]
-    lease: Annotated[float | None, "REAL"]  # when it ends
-    cancel: Annotated[bool, "INTEGER NOT NULL DEFAULT 0"]
-    starts: Annotated[int, "INTEGER NOT NULL DEFAULT 0"]  # of the command
-    deaths: Annotated[int, "INTEGER NOT NULL DEFAULT 0"]  # of the command, that its worker has seen
-    exit: Annotated[int | None, "INTEGER"]
-    error: Annotated[str | None, "TEXT"]
-    folder: Annotated[str | None, "TEXT"]
-    handle: Annotated[str | None, "TEXT"]  # the cluster's name of the job
+    id: int
+    recipe: str
+    overrides: Mapping[str, Any]  # as submitted
+    command: Sequence[str]  # as started
+    owner: str | None
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    submitted: float
+    started: float | None
+    ended: float | None
+    cancel: bool
+    starts: int
+    exit: int | None
+    error: str | None
+    folder: str | None
 
     @property
     def name(self) -> str:
-        """The unique name of the job. Its number alone is not unique: a new queue in the place of a damaged one starts
-        again."""
+        """The unique name of the job: a new queue in the place of a lost one counts from 1 again."""
         return f"{self.id}-{round(self.submitted * 1000)}"
 
 
-COLUMNS = {name: hint.__metadata__[0] for name, hint in get_type_hints(Job, include_extras=True).items()}
-TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())}) STRICT"
-INDEX = "CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id)"
+class Queue:
+    """The tables in a file, which is made where there is none. Each method is one transaction. Raises MitigateError for
+    a file that is no queue."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as table:
+                for statement in ("PRAGMA journal_mode = WAL", JOBS, PEOPLE):
+                    table.execute(statement)
+        except sqlite3.DatabaseError as error:
+            raise MitigateError(f"{path} is not a job queue ({error}); move it away; a new one is created") from error
 
-@contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to the queue, which is made where there is none. Raises MitigateError for a file that is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    try:
-        for line in ("PRAGMA journal_mode = WAL", TABLE, INDEX):
-            connection.execute(line)
-        yield connection
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
-            raise
-        raise MitigateError(f"{path} is not a job queue ({error}); move it away; a new one is created") from error
-    finally:
-        connection.close()
+    @contextmanager
+    def _table(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose statements are one transaction; it has the write lock from its beginning, so that what it
+        reads stays true."""
+        with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as connection:
+            connection.row_factory = sqlite3.Row
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
 
+    def submit(
+        self, recipe: str, overrides: Mapping[str, Any], command: Sequence[str], owner: str | None = None
+    ) -> Job:
+        """Add a job. Raises MitigateError when MOST_QUEUED jobs are queued already."""
+        row = (recipe, json.dumps(overrides), json.dumps(list(command)), owner, time.time())
+        with self._table() as table:
+            if _count(table, "queued") >= MOST_QUEUED:
+                raise MitigateError(f"{MOST_QUEUED} jobs are queued, which is the most; wait until some have run")
+            added = table.execute(
+                "INSERT INTO jobs (recipe, overrides, command, owner, submitted) VALUES (?, ?, ?, ?, ?)", row
+            )
+            return _jobs(table, "WHERE id = ?", added.lastrowid)[0]
 
-@contextmanager
-def _changing(connection: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that holds the write lock from its beginning, so that what it reads stays true."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+    def claim(self, worker: str, slots: int) -> Job | None:
+        """A job for this worker, now running: one whose lease has ended; or else, if fewer than `slots` run, the queued
+        one that was submitted first. None where there is nothing to do."""
+        now = time.time()
+        with self._table() as table:
+            found = _jobs(table, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", now)
+            if not found and _count(table, "running") < slots:
+                found = _jobs(table, "WHERE state = 'queued' ORDER BY id LIMIT 1")
+            if not found:
+                return None
+            table.execute(
+                "UPDATE jobs SET state = 'running', worker = ?, lease = ?, started = COALESCE(started, ?) WHERE id = ?",
+                (worker, now + LEASE, now, found[0].id),
+            )
+            return _jobs(table, "WHERE id = ?", found[0].id)[0]
 
+    def renew(self, job: int, worker: str) -> Literal["go on", "cancel", "lost"]:
+        """Renew the worker's lease; "cancel" for a job to cancel, "lost" for one that is no longer this worker's."""
+        with self._table() as table:
+            table.execute(
+                "UPDATE jobs SET lease = ? WHERE id = ? AND worker = ? AND state = 'running'",
+                (time.time() + LEASE, job, worker),
+            )
+            found = _jobs(table, "WHERE id = ? AND worker = ? AND state = 'running'", job, worker)
+        return "lost" if not found else "cancel" if found[0].cancel else "go on"
 
-def submit(
-    connection: sqlite3.Connection,
-    recipe: str,
-    overrides: Mapping[str, Any],
-    command: Sequence[str],
-    *,
-    owner: str | None = None,
-    most: int | None = None,
-    now: float | None = None,
-) -> int:
-    """Add a job and return its number. Raises FullError when `most` jobs are queued already."""
-    row = {
-        **{"recipe": recipe, "overrides": json.dumps(overrides), "command": json.dumps(list(command))},
-        **{"owner": owner, "submitted": _time(now)},
-    }
-    with _changing(connection):
-        if most is not None and count(connection, "queued") >= most:
-            raise FullError(f"{most:,} jobs are queued, which is the most; wait until some have run, or cancel some")
-        added = connection.execute(
-            f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
+    def note(self, job: int, worker: str, *, started: bool = False, folder: str | None = None) -> None:
+        """Record that this worker's job was started, or its run folder."""
+        with self._table() as table:
+            table.execute(
+                "UPDATE jobs SET starts = starts + ?, folder = COALESCE(?, folder) WHERE id = ? AND worker = ?",
+                (started, folder, job, worker),
+            )
+
+    def finish(self, job: int, worker: str, status: int | None, error: str | None = None) -> None:
+        """End a job of this worker: cancelled if that was asked, else failed with its error, else done."""
+        with self._table() as table:
+            table.execute(
+                "UPDATE jobs SET"
+                " state = CASE WHEN cancel THEN 'cancelled' WHEN ?1 IS NULL THEN 'done' ELSE 'failed' END,"
+                " error = CASE WHEN cancel THEN NULL ELSE ?1 END, exit = ?2, ended = ?3, worker = NULL, lease = NULL"
+                " WHERE id = ?4 AND worker = ?5 AND state = 'running'",
+                (error, status, time.time(), job, worker),
+            )
+
+    def cancel(self, job: int) -> None:
+        """Cancel a job: a queued one at once, a running one by its worker. One that has ended stays as it is."""
+        with self._table() as table:
+            table.execute(
+                "UPDATE jobs SET cancel = 1, ended = CASE state WHEN 'queued' THEN ? END,"
+                " state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END"
+                " WHERE id = ? AND state IN ('queued', 'running')",
+                (time.time(), job),
+            )
+
+    def read(self, job: int) -> Job | None:
+        """The job of that number."""
+        with self._table() as table:
+            return next(iter(_jobs(table, "WHERE id = ?", job)), None)
+
+    def latest(self, most: int = 100) -> list[Job]:
+        """The last jobs, the newest first."""
+        with self._table() as table:
+            return _jobs(table, "ORDER BY id DESC LIMIT ?", most)
+
+    def place(self, job: Job) -> int:
+        """The place of a queued job: 1 for the next that starts."""
+        with self._table() as table:
+            return 1 + len(_jobs(table, "WHERE state = 'queued' AND id < ?", job.id))
+
+    def create_token(self, name: str) -> str:
+        """Add a person and return the new token; its SHA-256 alone is stored, which is enough for 256 random bits.
+        Raises MitigateError for a name that is taken or not allowed."""
+        if not PERSON.fullmatch(name):
+            raise MitigateError(
+                f"{name!r} cannot be the name of a person; allowed: at most 50 letters, digits, dots, dashes, "
+                "underscores, @, a letter or digit first"
+            )
+        token = f"mitigate_{secrets.token_urlsafe(32)}"
+        with self._table() as table:
+            if table.execute("SELECT 1 FROM people WHERE name = ? AND token IS NOT NULL", (name,)).fetchone():
+                raise MitigateError(f"{name} has a token already; revoke it first: serve.revoke={name}")
+            table.execute("INSERT OR REPLACE INTO people VALUES (?, ?)", (name, digest(token)))
+        return token
+
+    def revoke_token(self, name: str) -> None:
+        """End a person's token. The row stays: a service that once had tokens never opens to all. Raises MitigateError
+        for an unknown name."""
+        with self._table() as table:
+            if table.execute("UPDATE people SET token = NULL WHERE name = ? AND token IS NOT NULL", (name,)).rowcount:
+                return
+        names = [person for person, token in self.people().items() if token]
+        raise MitigateError(
+            f"{name} has no token; people with one: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
         )
-    assert added.lastrowid is not None
-    return added.lastrowid
+
+    def people(self) -> dict[str, str | None]:
+        """The hash of each person's token by name; None for a revoked one."""
+        with self._table() as table:
+            return dict(map(tuple, table.execute("SELECT name, token FROM people ORDER BY name")))
 
 
-def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | None = None) -> Job | None:
-    """A job for this worker, now running: one whose lease has ended, whose process may still be alive; or else, if
-    fewer than `slots` run, the queued one that was submitted first. None where there is nothing to do."""
-    moment = _time(now)
-    with _changing(connection):
-        found = _jobs(connection, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", moment)
-        if not found and count(connection, "running") < slots:
-            found = _jobs(connection, "WHERE state = 'queued' ORDER BY id LIMIT 1")
-        if not found:
-            return None
-        connection.execute(
-            "UPDATE jobs SET state = 'running', worker = ?, lease = ?, started = COALESCE(started, ?) WHERE id = ?",
-            (worker, moment + LEASE, moment, found[0].id),
-        )
-        return read(connection, found[0].id)
+def digest(token: str) -> str:
+    """The SHA-256 of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | None = None) -> Renewed:
-    """Renew the worker's lease of a job; return "go on", "cancel" for a job to cancel, or "lost" for one of another
-    worker."""
-    renewed = connection.execute(
-        "UPDATE jobs SET lease = ? WHERE id = ? AND worker = ? AND state = 'running' RETURNING cancel",
-        (_time(now) + LEASE, job, worker),
-    ).fetchall()
-    if not renewed:
-        return "lost"
-    return "cancel" if renewed[0]["cancel"] else "go on"
+def _count(table: sqlite3.Connection, state: str) -> int:
+    return int(table.execute("SELECT COUNT(*) FROM jobs WHERE state = ?", (state,)).fetchone()[0])
 
 
-def note(
-    connection: sqlite3.Connection, job: int, worker: str, *, starts: int = 0, deaths: int = 0, **facts: str | None
-) -> None:
-    """Record facts about a job of this worker: its run folder, the cluster's handle. starts, deaths: further ones of
-    its command."""
-    more = "".join(f", {column} = ?" for column in facts)
-    connection.execute(
-        f"UPDATE jobs SET starts = starts + ?, deaths = deaths + ?{more} WHERE id = ? AND worker = ?",
-        (starts, deaths, *facts.values(), job, worker),
-    )
-
-
-def finish(
-    connection: sqlite3.Connection,
-    job: int,
-    worker: str,
-    state: Literal["done", "failed", "cancelled"],
-    *,
-    exit_status: int | None = None,
-    error: str | None = None,
-    now: float | None = None,
-) -> bool:
-    """End a job; False where it is no longer this worker's. One that was to be cancelled is cancelled, never failed."""
-    changed = connection.execute(
-        "UPDATE jobs SET state = CASE WHEN cancel THEN 'cancelled' ELSE ? END, ended = ?, exit = ?,"
-        " error = CASE WHEN cancel THEN NULL ELSE ? END, worker = NULL, lease = NULL"
-        " WHERE id = ? AND worker = ? AND state = 'running'",
-        (state, _time(now), exit_status, error, job, worker),
-    )
-    return bool(changed.rowcount)
-
-
-def cancel(connection: sqlite3.Connection, job: int, now: float | None = None) -> Job | None:
-    """Cancel a job: a queued one at once, a running one by its worker. One that has ended stays as it is; None where
-    there is no such job."""
-    connection.execute(
-        "UPDATE jobs SET cancel = 1, ended = CASE state WHEN 'queued' THEN ? END,"
-        " state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END"
-        " WHERE id = ? AND state IN ('queued', 'running')",
-        (_time(now), job),
-    )
-    return read(connection, job)
-
-
-def read(connection: sqlite3.Connection, job: int) -> Job | None:
-    """The job of that number."""
-    return next(iter(_jobs(connection, "WHERE id = ?", job)), None)
-
-
-def latest(connection: sqlite3.Connection, most: int = 100, state: State | None = None) -> list[Job]:
-    """The last jobs, the newest first."""
-    return _jobs(connection, "WHERE state = COALESCE(?, state) ORDER BY id DESC LIMIT ?", state, most)
-
-
-def count(connection: sqlite3.Connection, state: State, before: int = 1 << 62) -> int:
-    """The number of jobs in a state. before: of those with a smaller number than this one."""
-    rows = connection.execute("SELECT COUNT(*) FROM jobs WHERE state = ? AND id < ?", (state, before))
-    return int(rows.fetchone()[0])
-
-
-def _jobs(connection: sqlite3.Connection, rows: str, *values: object) -> list[Job]:
+def _jobs(table: sqlite3.Connection, rows: str, *values: object) -> list[Job]:
     """The jobs of the rows that a condition in SQL selects."""
-    found = []
-    for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM jobs {rows}", values):
-        plain = {name: json.loads(row[name]) for name in ("overrides", "command")}
-        found.append(Job(**{**row, **plain, "cancel": bool(row["cancel"])}))
-    return found
-
-
-def _time(now: float | None) -> float:
-    return time.time() if now is None else now
+    names = [field.name for field in fields(Job)]
+    found = [dict(row) for row in table.execute(f"SELECT {', '.join(names)} FROM jobs {rows}", values)]
+    plain: dict[str, Callable[[Any], Any]] = {"overrides": json.loads, "command": json.loads, "cancel": bool}
+    return [Job(**{name: plain.get(name, lambda same: same)(value) for name, value in row.items()}) for row in found]

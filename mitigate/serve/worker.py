@@ -1,257 +1,256 @@
 """The worker of one job: a process of its own that starts the job's command, watches it and ends it.
 
-    python -m mitigate.serve.worker QUEUE JOB WORKER
+    python -m mitigate.serve.worker QUEUE JOB WORKER [slurm [OPTION=VALUE ...]]        (options of sbatch)
 
-It is started in a session of its own and outlives the service. The command runs in a process group of its own, with its
-output in a file. Both hold the same lock on the job's lock file (flock, which a process inherits with the open file):
-it is free only when both have ended, however they ended. So a worker that takes a job over from one that was killed
-waits for the command that still runs, and never starts it a second time beside it. How a command ended that nobody
-waited for is not known: the same command again finds its run complete, or goes on from where it stopped.
+It runs in a session of its own and outlives the service. A command of this machine dies with its worker; another worker
+then starts it again, and it resumes. A worker holds a lock on the job's output (flock) while it works, so a slow one
+and its successor do not start two commands.
 
-The command's exit status decides: 0 is done where the run is complete; 2 is a fault that its user can mend, failed at
-once; anything else is a death, after which it is started once more."""
+The command's exit status decides: 0 is done; 2 is a fault that its user can correct, failed at once; after anything
+else it is started once more."""
 
+import ctypes
 import fcntl
 import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from mitigate.child_processes import EXITED, signal_name
-from mitigate.serve import queue
-from mitigate.serve.queue import Job, Renewed
+from mitigate.child_processes import signal_name
+from mitigate.serve.queue import Job, Queue
 from mitigate.words.outside_text import escaped
 
 BEAT = 1.0  # seconds between two heartbeats
-LOOK = 0.1  # seconds between two looks at the command
-MOST_DEATHS = 2
-MOST_STARTS = 100  # by workers that were killed with it, each time
-RUN_FOLDER = re.compile(r"^  run folder  (.+)$", re.MULTILINE)  # as recipes say it (recipes/job.perform)
-SAID_FIRST = 1 << 16  # bytes of the output in which the run folder is said
-LONGEST_ERROR = 500
-MENDABLE = 2  # the exit status of a fault that a user can mend (mitigate.__main__.cli)
-PRESSES = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 60.0))
-"""The signals that end a command, and the seconds until the next is sent."""
+LOOK = 0.1  # seconds between two looks at a command of this machine
+ASK_EVERY = 5.0  # seconds between two calls of squeue
+MOST_DEATHS = 2  # that one worker has seen
+MOST_STARTS = 10  # also by workers that were killed
+CORRECTABLE = 2  # the exit status of a fault that a user can correct
+SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 60.0))  # seconds until the next is sent
+GONE = -int(signal.SIGXCPU)  # the status of a job that SLURM lists no more and that left none: it was out of time
+RUN_FOLDER = re.compile(r"^  run folder  (.+)$", re.MULTILINE)  # as recipes print it
+PRINTED_FIRST = 1 << 16  # bytes of the output in which the run folder is named
+NOT_HANDED_ON = ("MITIGATE_TOKEN", "WANDB_SERVICE")  # of the service's environment
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS")
+
+
+class Here:
+    """A command of this machine, in a process group of its own, which the system ends with its worker."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        with log.open("ab") as output:
+            how: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "preexec_fn": _prepare}
+            self.process = subprocess.Popen(command, start_new_session=True, **how)
+
+    def poll(self) -> int | None:
+        """The exit status; what the command has left running is killed."""
+        status = self.process.poll()
+        if status is not None:
+            self.end(signal.SIGKILL)
+        return status
+
+    def end(self, how: signal.Signals) -> None:
+        """Send a signal to the process group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, how)
+
+
+def _prepare() -> None:
+    """End with the worker, and listen to Ctrl-C, which a service in the background of a script may ignore."""
+    death_signal = 1  # PR_SET_PDEATHSIG
+    ctypes.CDLL(None).prctl(death_signal, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class Slurm:
+    """A command of SLURM, by sbatch. It is known by its name, so that one which was submitted before its worker was
+    killed is found again. SLURM itself queues a preempted job again; its status is then not written. Of jobs of one
+    name SLURM runs one at a time (singleton)."""
+
+    def __init__(self, command: Sequence[str], log: Path, options: Sequence[str]) -> None:
+        self.name = f"mitigate-{log.stem}"
+        self.status = log.with_suffix(".status")
+        line = f"{shlex.join(command)} >>{shlex.quote(str(log))} 2>&1; s=$?; "
+        line += f"[ $s -eq {128 + signal.SIGTERM} ] || echo $s >{shlex.quote(str(self.status))}"
+        given = [f"--job-name={self.name}", "--dependency=singleton", "--requeue", "--output=/dev/null"]
+        self.line = ["sbatch", *given, *(f"--{option}" for option in options), f"--wrap={line}"]
+        self.asked, self.missing, self.is_known = 0.0, 0, False
+
+    def poll(self) -> int | None:
+        """The status that the command left, or GONE once SLURM has twice listed no such job. A job that SLURM does not
+        list at first is submitted."""
+        if time.monotonic() < self.asked + ASK_EVERY:
+            return None
+        self.asked = time.monotonic()
+        is_listed = self._is_listed()
+        if self.status.exists() and (found := self.status.read_text().strip()):
+            self.status.unlink()
+            return int(found)
+        if is_listed is False and not self.is_known:
+            subprocess.run(self.line, check=True, capture_output=True)
+        self.missing = self.missing + 1 if is_listed is False and self.is_known else 0
+        self.is_known = self.is_known or is_listed is not None
+        return GONE if self.missing > 1 else None
+
+    def end(self, how: signal.Signals) -> None:
+        """Have SLURM end the job."""
+        subprocess.run(["scancel", "--me", f"--name={self.name}"], check=False, capture_output=True)
+
+    def _is_listed(self) -> bool | None:
+        """Return whether the job waits or runs; None where SLURM does not answer."""
+        line = ["squeue", "--me", "--noheader", f"--name={self.name}", "--format=%T"]
+        asked = subprocess.run(line, check=False, capture_output=True, text=True)
+        return bool(asked.stdout.strip()) if asked.returncode == 0 else None
 
 
 class LostError(Exception):
     """The job belongs to another worker now."""
 
 
-def work(path: Path, number: int, worker: str) -> None:
-    """Work on a job that this worker has claimed, until it has ended or belongs to another."""
-    with queue.opened(path) as connection:
-        job = queue.read(connection, number)
-        assert job is not None
-        with _lock_file(path.parent, job) as lock, suppress(LostError):
-            Worker(connection, path.parent, job, worker, lock).work()
-
-
 class Worker:
-    """A job in hand."""
+    """A worker and its job. options: those of sbatch; None for this machine."""
 
-    def __init__(self, connection: sqlite3.Connection, place: Path, job: Job, name: str, lock: int) -> None:
-        self.connection = connection
-        self.log = log_of(place, job)
-        self.number = job.id
-        self.name = name
-        self.lock = lock
-        self.beaten = 0.0
-        self.told: Renewed = "go on"
-        self.is_found = False  # the run folder
+    def __init__(self, queue: Queue, job: Job, name: str, options: Sequence[str] | None = None) -> None:
+        self.queue, self.job, self.name, self.options = queue, job, name, options
+        self.log = log_of(queue, job)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.beaten, self.is_cancelled, self.folder = 0.0, False, job.folder
 
     def work(self) -> None:
-        """Run the job's command, again after it was killed, until the job has ended. Raises LostError when the job
-        belongs to another worker."""
-        self._wait_for_another()
-        while True:
-            if self._beat(now=True) == "cancel":
-                return self._finish("cancelled")
-            job = queue.read(self.connection, self.number)
-            assert job is not None
-            if job.starts >= MOST_STARTS:
-                return self._finish("failed", error=f"it was started {job.starts} times, and killed each time")
-            try:
-                status = self._run(list(job.command))
-            except OSError as error:
-                return self._finish("failed", error=f"it cannot be started: {error}")
-            if self.told == "cancel":
-                return self._finish("cancelled", status)
-            if status == 0:
-                fault = incomplete(self.log)
-                return self._finish("failed" if fault else "done", status, fault)
-            queue.note(self.connection, self.number, self.name, deaths=int(status != MENDABLE))
-            if status == MENDABLE or job.deaths + 1 >= MOST_DEATHS:
-                return self._finish("failed", status, sentence(self.log, status))
-
-    def _wait_for_another(self) -> None:
-        """Take the lock; while the command of an earlier worker holds it, watch that one."""
-        presses = _Presses(self._recorded)
-        while not _taken(self.lock):
-            if self._beat() == "cancel":
-                presses.go_on()
-            time.sleep(LOOK)
-            self._find_folder()
-
-    def _run(self, command: list[str]) -> int:
-        """Start the command and wait for it; its exit status, negative for a signal."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        os.ftruncate(self.lock, 0)  # of an earlier command
-        with self.log.open("ab") as output:
-            queue.note(self.connection, self.number, self.name, starts=1)
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=[self.lock],
-                preexec_fn=self._record,
-            )
-        presses = _Presses(lambda: process.pid)
-        try:
-            while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                if self._beat() == "cancel":
-                    presses.go_on()
-                self._find_folder()
+        """Run the command, again after it was killed, until the job has ended or belongs to another worker."""
+        with self.log.open("ab") as held, suppress(LostError):
+            while not _is_locked(held.fileno()):
+                self.beat()
                 time.sleep(LOOK)
-            self._find_folder()
-        finally:
-            if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                _signal(process.pid, signal.SIGKILL)  # what it started; its own id is not given again before wait()
-                process.wait()
-        return process.returncode
+            deaths, status = 0, None
+            fault: str | None = ""
+            while fault is not None and deaths < MOST_DEATHS and not self.is_cancelled:
+                status, fault = self._run()
+                deaths += MOST_DEATHS if status in (None, CORRECTABLE) else status != GONE
+            self.queue.finish(self.job.id, self.name, status, fault)
 
-    def _record(self) -> None:
-        """Write the new process's id into the lock file, before the command begins, and let Ctrl-C end it: a service in
-        the background of a script may ignore that signal."""
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.pwrite(self.lock, str(os.getpid()).encode(), 0)
+    def _run(self) -> tuple[int | None, str | None]:
+        """Start the command and wait for its end; its exit status, and a sentence about a failure."""
+        self.beat(now=True)
+        starts = self.queue.read(self.job.id).starts  # type: ignore[union-attr]
+        if self.is_cancelled:
+            return None, None
+        if starts >= MOST_STARTS:
+            return None, f"it was started {starts} times, and killed each time"
+        self.queue.note(self.job.id, self.name, started=True)
+        try:
+            command, given = list(self.job.command), self.options
+            status = self._watch(Here(command, self.log) if given is None else Slurm(command, self.log, given))
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
+            return None, f"it cannot be started: {escaped(said) or error}"
+        return status, None if status == 0 else sentence(self.log, status)
 
-    def _recorded(self) -> int | None:
-        """The process group of the command that holds the lock. It is the command's while the lock is held."""
-        text = os.pread(self.lock, 20, 0)
-        return int(text) if text.isdigit() else None
+    def _watch(self, process: Here | Slurm) -> int:
+        """Wait for the end of a command, and end it if the job is cancelled."""
+        signals, due = list(SIGNALS), 0.0
+        while (status := process.poll()) is None:
+            self.beat()
+            if self.is_cancelled and time.monotonic() >= due:
+                how, patience = signals.pop(0) if len(signals) > 1 else signals[0]
+                process.end(how)
+                due = time.monotonic() + patience
+            time.sleep(LOOK)
+        self.beat(now=True)
+        return status
 
-    def _beat(self, now: bool = False) -> Renewed:
-        """The heartbeat, when it is time; what the queue has said last. Raises LostError."""
-        if now or time.monotonic() - self.beaten >= BEAT:
-            self.beaten = time.monotonic()
-            try:
-                self.told = queue.renew(self.connection, self.number, self.name)
-            except sqlite3.OperationalError:
-                return self.told  # a busy disk: the lease is longer than a beat
-            if self.told == "lost":
-                raise LostError
-        return self.told
-
-    def _find_folder(self) -> None:
-        """Tell the queue the run folder once the output names it."""
-        if not self.is_found and (folder := run_folder(self.log)):
-            self.is_found = True
-            queue.note(self.connection, self.number, self.name, folder=folder)
-
-    def _finish(
-        self, state: Literal["done", "failed", "cancelled"], status: int | None = None, error: str | None = None
-    ) -> None:
-        queue.finish(self.connection, self.number, self.name, state, exit_status=status, error=error)
-
-
-class _Presses:
-    """The signals that end a process group, each sent when the previous one has had its time."""
-
-    def __init__(self, group: Callable[[], int | None]) -> None:
-        self.group = group
-        self.left = list(PRESSES)
-        self.until = 0.0
-
-    def go_on(self) -> None:
-        """Send the next signal, if it is time."""
-        group = self.group()
-        if group is None or time.monotonic() < self.until:
+    def beat(self, now: bool = False) -> None:
+        """Renew the lease when it is time, and tell the queue the run folder once the output names it. Raises
+        LostError."""
+        if not now and time.monotonic() < self.beaten + BEAT:
             return
-        sent, patience = self.left[0]
-        self.left = self.left[1:] or self.left
-        self.until = time.monotonic() + patience
-        _signal(group, sent)
+        self.beaten = time.monotonic()
+        with suppress(sqlite3.OperationalError):  # a busy disk: the lease is longer than a beat
+            answer = self.queue.renew(self.job.id, self.name)
+            if answer == "lost":
+                raise LostError
+            self.is_cancelled = answer == "cancel"
+            if self.folder is None and (found := run_folder(self.log)):
+                self.folder = found
+                self.queue.note(self.job.id, self.name, folder=found)
 
 
-def _signal(group: int, sent: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, sent)
-
-
-@contextmanager
-def _lock_file(place: Path, job: Job) -> Iterator[int]:
-    path = place / "jobs" / f"{job.name}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _is_locked(file: int) -> bool:
+    """Return whether this process has the lock of a file now."""
     try:
-        yield file
-    finally:
-        os.close(file)
-
-
-def _taken(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
-def log_of(place: Path, job: Job) -> Path:
-    """The output of a job. place: the queue's folder."""
-    return place / "jobs" / f"{job.name}.log"
+def log_of(queue: Queue, job: Job) -> Path:
+    """The output of a job."""
+    return queue.path.parent / "jobs" / f"{job.name}.log"
 
 
 def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
     """The last lines of an output, without what steers a terminal; none where there is no file."""
-    try:
-        with path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - longest))
-            text = file.read().decode("utf-8", errors="replace")
-    except FileNotFoundError:
+    if not path.exists():
         return []
-    lines = text.removesuffix("\n").split("\n") if text else []  # splitlines() would split a bar
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - longest))
+        lines = file.read().decode("utf-8", errors="replace").removesuffix("\n").split("\n")
     return [escaped(line.rstrip("\r").rpartition("\r")[2]) for line in lines[-most:]]  # of a bar the last state
 
 
-def run_folder(log: Path, most: int = SAID_FIRST) -> str | None:
-    """The run folder that an output names, once it does. most: bytes of the output that are read, -1 for all."""
-    try:
-        with log.open("rb") as file:
-            said = RUN_FOLDER.search(file.read(most).decode("utf-8", errors="replace"))
-    except FileNotFoundError:
-        return None
-    return said[1] if said else None
-
-
-def incomplete(log: Path) -> str | None:
-    """A sentence about a command that ended with status 0 before its run was complete; None where it is complete."""
-    folder = run_folder(log, -1)
-    if folder is not None and (Path(folder) / "manifest.json").is_file():  # which a run writes last
-        return None
-    lacking = "no run folder was named" if folder is None else f"no manifest.json in {folder}"
-    return f"the process ended with status 0 before its run was complete: {lacking}; {EXITED}"
+def run_folder(log: Path) -> str | None:
+    """The run folder that an output names, once it does."""
+    with log.open("rb") as file:
+        found = RUN_FOLDER.search(file.read(PRINTED_FIRST).decode("utf-8", errors="replace"))
+    return found[1] if found else None
 
 
 def sentence(log: Path, status: int) -> str:
-    """A sentence about a failure: the last that the command said."""
+    """A sentence about a failure: the last that the command printed."""
     ended = f"killed by {signal_name(-status)}" if status < 0 else f"exit status {status}"
-    said = [line for line in last_lines(log) if line.strip()]
-    own = [line.removeprefix("mitigate: ") for line in said if line.startswith("mitigate: ")]
-    last = (own or said or ["it said nothing"])[-1]
-    return f"{ended}: {last[:LONGEST_ERROR]}"
+    printed = [line for line in last_lines(log) if line.strip()]
+    own = [line.removeprefix("mitigate: ") for line in printed if line.startswith("mitigate: ")]
+    return f"{ended}: {(own or printed or ['it printed nothing'])[-1][:500]}"
+
+
+def start_jobs(
+    queue: Queue, slots: int, threads: int | None, sbatch: Sequence[str] | None, stop: threading.Event
+) -> None:
+    """Start a worker for each job that may run, `slots` at once, until `stop` is set. It keeps nothing: what runs
+    stands in the queue. threads: of each job; sbatch: its options, None for this machine."""
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_HANDED_ON}
+    environment = kept | (dict.fromkeys(THREADS, str(threads)) if threads else {})
+    workers: list[subprocess.Popen[bytes]] = []
+    while not stop.wait(0.5):
+        workers = [worker for worker in workers if worker.poll() is None]  # no zombie stays
+        try:
+            while job := queue.claim(name := uuid.uuid4().hex, slots):
+                line = [sys.executable, "-m", "mitigate.serve.worker", str(queue.path), str(job.id), name]
+                line += [] if sbatch is None else ["slurm", *sbatch]
+                with (queue.path.parent / "workers.log").open("ab") as output:
+                    how: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "env": environment}
+                    workers.append(subprocess.Popen(line, start_new_session=True, **how))
+        except (OSError, sqlite3.Error) as error:  # a full disk, no more processes: the service still answers
+            sys.stderr.write(f"mitigate: no job can be started now: {error}\n")
+            stop.wait(5)
+    for worker in workers:
+        worker.returncode = 0  # it outlives the service, and Python does not warn of it
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    path, number, name, *options = sys.argv[1:]
+    queue = Queue(Path(path))
+    job = queue.read(int(number))
+    assert job is not None
+    Worker(queue, job, name, options[1:] if options else None).work()

@@ -18,7 +18,7 @@ from urllib.parse import urlparse
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.tracking.charts import Chart
+from mitigate.tracking.headlines import Chart
 from mitigate.words.outside_text import without_folders
 
 MODES = ("auto", "online", "offline", "none")
@@ -30,6 +30,7 @@ PRESETS = {  # of W&B, by the kind of chart: its name, and its names of the char
     "lines": ("wandb/lineseries/v0", ("step", "lineVal", "lineKey")),
 }
 
+JSON = {"Content-Type": "application/json"}
 ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
 MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's summary has all figures
 
@@ -51,16 +52,6 @@ class Tracking:
     def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
     def finish(self, failed: bool = False) -> None: ...
-
-
-def _end_service() -> None:
-    """End wandb's service, which still holds the run's id and would refuse it as in use. If it has closed its
-    connection, no message reaches it, and wandb would wait forever."""
-    import wandb
-
-    ending = threading.Thread(target=wandb.teardown, daemon=True)
-    ending.start()
-    ending.join(END)
 
 
 class WandbTracking(Tracking):
@@ -94,7 +85,10 @@ class WandbTracking(Tracking):
                 if mode != "online":
                     raise
                 fault = f"W&B opened no run ({type(error).__name__})"
-                _end_service()
+                # Its service still holds the run's id. Where it has closed its connection, this would wait for ever.
+                ending = threading.Thread(target=wandb.teardown, daemon=True)
+                ending.start()
+                ending.join(END)
                 os.environ.pop("WANDB_SERVICE", None)  # so would the service of the process that started this one
         if fault is not None:
             self._run = wandb.init(**options, mode="offline")
@@ -188,35 +182,30 @@ def started_by_wandb_agent() -> bool:
 
 
 def _unanswered(url: str) -> str | None:
-    """The reason why W&B cannot be reached; None when it answers within ANSWER seconds. wandb itself would retry for
-    long."""
-    faults: list[str | None] = [_silent(url)]
-    thread = threading.Thread(target=lambda: faults.append(_fault(url)), daemon=True)
+    """The reason why W&B cannot be reached; None when it answers within ANSWER seconds with anything but a server
+    error. wandb itself would retry for long."""
+    silent = f"{url} did not answer within {ANSWER:g} seconds"
+    faults: list[str | None] = [silent]
+
+    def ask() -> None:
+        query = urllib.request.Request(f"{url}/graphql", b'{"query": "{ __typename }"}', JSON)
+        fault = None
+        try:
+            urllib.request.urlopen(query, timeout=ANSWER).close()
+        except urllib.error.HTTPError as error:
+            fault = f"{url} answers HTTP {error.code}" if error.code >= 500 else None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                fault = silent
+            elif not isinstance(reason, ssl.SSLError):  # wandb may have certificates of its own
+                fault = f"{url} cannot be reached ({reason})"
+        faults.append(fault)
+
+    thread = threading.Thread(target=ask, daemon=True)
     thread.start()  # a thread, because looking up an address has no time limit
     thread.join(ANSWER)
     return faults[-1]
-
-
-def _silent(url: str) -> str:
-    return f"{url} did not answer within {ANSWER:g} seconds"
-
-
-def _fault(url: str) -> str | None:
-    """The fault of a W&B server; None when it answers with anything but a server error."""
-    query = urllib.request.Request(
-        f"{url}/graphql", b'{"query": "{ __typename }"}', {"Content-Type": "application/json"}
-    )
-    try:
-        urllib.request.urlopen(query, timeout=ANSWER).close()
-    except urllib.error.HTTPError as error:
-        return f"{url} answers HTTP {error.code}" if error.code >= 500 else None
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        if isinstance(reason, TimeoutError):  # the request's own limit, which may end it just before the thread's
-            return _silent(url)
-        is_certificate = isinstance(reason, ssl.SSLError)  # wandb may have certificates of its own
-        return None if is_certificate else f"{url} cannot be reached ({reason})"
-    return None
 
 
 def _has_key() -> bool:

@@ -1,4 +1,4 @@
-"""Training of all networks (except the crowd classifier: crowd.py): Lightning's trainer with its precision,
+"""Training of all networks (except heads on ratings: classifiers.py): Lightning's trainer with its precision,
 checkpoints, progress and logged numbers, and without its own output. A TrainingModule has the network and its data."""
 
 import logging

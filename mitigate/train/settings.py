@@ -85,13 +85,10 @@ class EmbeddingTraining:
     """Settings of a training of embeddings. The defaults are those of the paper on bias in knowledge-graph embeddings
     (section 2.2) where it gives any: 1,000 negatives, softmax cross-entropy."""
 
-    loss: Literal["shared", "all"] = fact(
-        "shared: negatives that a chunk of triples shares; all: 1-vs-all", default="shared"
-    )
+    loss: Literal["shared", "all"] = fact("shared: negatives that a batch shares; all: 1-vs-all", default="shared")
     max_epochs: int = served("training ends after this many epochs at the latest", default=100, ge=1, le=MANY)
     batch_size: int = fact("triples of a batch; with loss=all queries", default=1000, ge=1, le=MANY)
-    chunk_size: int = fact("triples of a batch that share negatives", default=1000, ge=1, le=MANY)
-    negatives: int = fact("negatives of a chunk", default=1000, ge=1, le=MANY)
+    negatives: int = fact("negatives of a batch", default=1000, ge=1, le=MANY)
     by_frequency: float = fact("share of negatives drawn as often as entities occur", default=0.5, ge=0, le=1)
     learning_rate: float = fact("learning rate of Adagrad at the first step", default=0.1, gt=0, le=100)
     n3: float = fact("weight of the N3 regulariser (Lacroix et al. 2018)", default=0.0, ge=0, le=100)
@@ -99,7 +96,6 @@ class EmbeddingTraining:
     patience: int = fact(
         "evaluations without a better validation MRR, after which training ends", default=3, ge=1, le=MANY
     )
-    precision: Precision = fact("number format of training", default="32-true")
     seed: int = fact(SEED, default=1)
     checkpoint_every: float = fact(EVERY, default=30.0, gt=0, where=True)
 
@@ -116,7 +112,7 @@ class Generator(Model):
     """A model that generates tails. layout and relation are null as the model was trained."""
 
     licence: Text | None = fact("licence of the weights")
-    base: Place = setting("pretrained model: a folder, a name on the hub, or a GGUF file", serve="model")
+    base: Place = setting("pretrained model: a folder, a name on the hub, or a GGUF file")
     trainable: bool = fact("whether the model can be trained")
     layout: Literal["packed", "comet"] | None = served("positions of a triple; null: as it was trained")
     relation: Literal["phrase", "words", "token", "name"] | None = served("its wording; null: as trained")
@@ -172,7 +168,7 @@ class Api(Generator):
     endpoint: Parts = fact("class of the endpoint (_target_) and its arguments", where=CALLS)
 
 
-Interaction = Literal["transe", "complex", "transe_l2", "distmult", "complex_n3", "rotate", "transe_l1"]
+Interaction = Literal["transe", "complex", "distmult", "rotate", "transe_l2"]
 
 
 @group("model")

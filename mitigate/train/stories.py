@@ -1,61 +1,30 @@
-"""Training of a language model on texts, so that its stories follow them: the loss is over all their tokens."""
+"""Training of a language model on the sentences of a resource, so that its stories follow them (as CSG on ConceptNet,
+Guan et al. 2020): the loss is over all their tokens."""
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
+import polars as pl
 from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
-from mitigate.train.comet import Examples, Fitted, Settings, TailModule, fit_module
-from mitigate.train.harness import Log
+from mitigate.files import replacing_folder
+from mitigate.train.base_model import Start
+from mitigate.train.comet import Examples, Settings, TailModule, fit_module
+from mitigate.train.generator import begin_training
 from models.hf import LanguageModel
 
-
-class Texts(NamedTuple):
-    """Training texts, and the weight of each."""
-
-    texts: Sequence[str]
-    weights: np.ndarray  # (n,) > 0
-
-    @property
-    def examples(self) -> Examples:
-        """The texts as tails without a head."""
-        nothing = [""] * len(self.texts)
-        return Examples(nothing, nothing, self.texts, self.weights)
+SENTENCES = 5  # of a text, as many as of a story
 
 
 def check(settings: Settings) -> None:
-    """Raise MitigateError for settings that `fit` does not support, before anything is labelled."""
+    """Raise MitigateError for settings that texts cannot be trained with, before anything is labelled."""
     if settings.keep != "last":
         raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; set trainer.keep=last")
     if settings.vocabulary == "tails":
         raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; set trainer.vocabulary=all, or auto")
-
-
-def fit(
-    model: LanguageModel,
-    texts: Texts,
-    settings: Settings,
-    folder: Path,
-    *,
-    fingerprint: str,
-    dev: Texts,
-    accelerator: str = "auto",
-    log: Log | None = None,
-) -> Fitted:
-    """Train the model in place, resuming from the newest intact checkpoint of the same training in folder.
-
-    fingerprint: identifies the training; any change of its result must change it. The perplexity of the result is that
-    of dev, per token, None where dev is empty. Raises MitigateError when there is nothing to read, for
-    trainer.keep=best and trainer.vocabulary=tails, and when the checkpoint is of another training."""
-    if not texts.texts:
-        raise MitigateError("no text is left to train on; choose another policy or more data")
-    check(settings)
-    module = TailModule(Reader(model), texts.examples, settings)
-    dev_examples = dev.examples if dev.texts else None
-    return fit_module(module, folder, fingerprint=fingerprint, dev=dev_examples, log=log, accelerator=accelerator)
 
 
 class Reader(nn.Module):
@@ -85,3 +54,48 @@ class Reader(nn.Module):
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the texts, in order."""
         return self.model.nll(prompts, tails)
+
+
+def train_on_sentences(
+    ledger: pl.DataFrame, start: Start, settings: Settings, *, model: Path, checkpoints: Path, **how: Any
+) -> dict[str, Any]:
+    """Train the start as a language model on the statements of the ledger's valid triples, by their weights, and save
+    it in the folder `model`. Returns the fields of train.comet.Fitted.
+
+    ledger: what apply_policy returns. checkpoints: a folder from which a killed training resumes if it holds one of
+    this fingerprint. how: fingerprint, accelerator and log, as fit_module takes them. The perplexity is that of the dev
+    texts, per token, None without any. Raises MitigateError where nothing is left to train on, and where the checkpoint
+    is of another training."""
+    rows = ledger.filter(pl.col("weight") > 0, "valid")
+    generator = as_language_model(start.load())
+    begin_training(generator)
+    train, dev = (paragraphs(rows.filter(split=split)) for split in ("train", "dev"))
+    if not train.tails:
+        raise MitigateError("no text is left to train on; choose another policy or more data")
+    module = TailModule(Reader(generator), train, settings)
+    fitted = fit_module(module, checkpoints, dev=dev if dev.tails else None, **how)
+    generator.end_training()
+    with replacing_folder(model) as part:
+        generator.save(part, as_comet=False)
+    return fitted._asdict()
+
+
+def as_language_model(loaded: Any) -> LanguageModel:
+    """Return a loaded model as one that continues any text: the decoder of a COMeT is a language model once it is saved
+    as one."""
+    if isinstance(loaded, LanguageModel):
+        return loaded
+    with tempfile.TemporaryDirectory(prefix="mitigate-") as folder:
+        loaded.save(Path(folder))
+        return LanguageModel.load(Path(folder))
+
+
+def paragraphs(rows: pl.DataFrame) -> Examples:
+    """Join rows of a ledger to texts: the statements about one head, up to SENTENCES a text, with the mean of their
+    weights; as tails without a head."""
+    place = (pl.int_range(pl.len()).over("head") // SENTENCES).alias("place")
+    texts = rows.group_by("head", place, maintain_order=True).agg(
+        text=pl.col("statement").str.join(". ") + ".", weight=pl.col("weight").cast(pl.Float64).mean()
+    )
+    nothing = [""] * texts.height
+    return Examples(nothing, nothing, texts["text"].to_list(), texts["weight"].to_numpy())

@@ -37,13 +37,19 @@ def _phrases() -> str:
     return rf"(?i)\b(?:{'|'.join(form.replace(' ', '[ -]?') for form in forms)})\b"
 
 
-def without_others(text: pl.Expr) -> pl.Expr:
+def without_others(texts: pl.Series) -> pl.Series:
     """The texts without the words that the rules take for something else. Capitals count where a text has any."""
+    words = [row["target"] for row in rows_of("ambiguous.csv")]
+    at = texts.str.contains_any(words, ascii_case_insensitive=True).fill_null(False).arg_true()
+    if at.is_empty():
+        return texts
     names, verbs = ("|".join(ambiguous(rule)) for rule in ("capital", "verb"))
+    text = pl.col(texts.name)
     has_capitals = text != text.str.to_lowercase()
     cased = pl.when(has_capitals).then(text.str.replace_all(rf"\b(?:{names})\b", GONE)).otherwise(text)
     plain = cased.str.replace_all(_phrases(), GONE)
-    return plain.str.replace_all(rf"(?i)\b({BEFORE_A_VERB}) (?:{verbs})(?:e?s)?\b", f"$1 {GONE}")
+    plain = plain.str.replace_all(rf"(?i)\b({BEFORE_A_VERB}) (?:{verbs})(?:e?s)?\b", f"$1 {GONE}")
+    return texts.scatter(at, texts.gather(at).to_frame().select(plain).to_series())
 
 
 def in_sense(target: pl.Expr, sense: pl.Expr) -> pl.Expr:

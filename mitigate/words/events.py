@@ -5,23 +5,18 @@ Independent of generators and scorers."""
 
 import re
 from functools import cache
-from typing import Literal, get_args
 
 import polars as pl
 
-from mitigate.errors import one_of
 from mitigate.package_data import rows_of
 from mitigate.words.relations import comet_relations, spelt
 
 PERSON = "this person"
 """The person that a statement is about: PersonX, and a masked target."""
 
-PERSONS = {"personx": PERSON, "persony": "another person", "personz": "a third person"}
+PERSONS = {"person ?x": PERSON, "person ?y": "another person", "person ?z": "a third person"}
 PLACE = "XYZ"  # where an event has its target
 BLANK, SOMETHING = "___", "something"
-
-Persons = Literal["kept", "verbalised"]
-"""The form of PersonX and the like in triples: as published, or as in PERSONS."""
 
 
 @cache
@@ -62,23 +57,12 @@ def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
     return [row["event"].replace(PLACE, named) for row in rows]
 
 
-def check_persons(persons: str) -> None:
-    """Raise MitigateError for anything but "kept" and "verbalised"."""
-    if persons not in get_args(Persons):
-        raise one_of("data.persons", persons, get_args(Persons))
-
-
-def without_persons(text: pl.Expr) -> pl.Expr:
-    """A lower-cased text with PersonX, PersonY and PersonZ as in PERSONS and "something" in a blank. Some annotators
-    wrote "person x"."""
-    for name, words in PERSONS.items():
-        text = text.str.replace_all(rf"\b{name[:-1]} ?{name[-1]}\b", words)
-    text = text.str.replace_all(r"(?:\b(?:the|an?) )?_{2,}", SOMETHING)
-    return text.str.replace_all(r" 's\b", "'s")  # ATOMIC has "personx 's"
-
-
 def as_one_person(masked: pl.Expr) -> pl.Expr:
-    """A masked statement of an event with PERSON as its agent, in place of PersonX and of the rest of a target's
-    subject ("the this person person", "the person from this person")."""
-    subject = rf"(?:\b(?:the|an?) )?(?:\bperson from )?\b{PERSON}\b(?: person\b)?"
-    return without_persons(masked).str.replace_all(subject, PERSON)
+    """A masked statement of an event, in lower case, with PERSON as its agent, in place of PersonX and of the rest of a
+    target's subject ("the this person person", "the person from this person"); PersonY and PersonZ as in PERSONS, and
+    "something" in a blank. Some annotators wrote "person x"."""
+    for name, words in PERSONS.items():
+        masked = masked.str.replace_all(rf"\b{name}\b", words)
+    masked = masked.str.replace_all(r"(?:\b(?:the|an?) )?_{2,}", SOMETHING)
+    masked = masked.str.replace_all(r" 's\b", "'s")  # ATOMIC has "personx 's"
+    return masked.str.replace_all(rf"(?:\b(?:the|an?) )?(?:\bperson from )?\b{PERSON}\b(?: person\b)?", PERSON)

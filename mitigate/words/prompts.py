@@ -25,6 +25,16 @@ PROMPTS = {
     "prompt": pl.String,
 }
 
+ANSWERED, REFUSED, REASONING, CUT, FAILED = "answered", "refused", "reasoning", "cut", "failed"
+OUTCOMES = {
+    ANSWERED: "a story of at least one whole sentence",
+    REFUSED: "the model refused, in a field of its answer or in words",
+    REASONING: "the answer ended in reasoning",
+    CUT: "no whole sentence",
+    FAILED: "no answer after all tries",
+}
+"""Outcomes of a prompt, and their meaning."""
+
 
 class Template(NamedTuple):
     """A prompt for any target of a kind."""

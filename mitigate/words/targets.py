@@ -142,23 +142,17 @@ def notice_of_own(chosen: pl.DataFrame) -> list[str]:
     """A sentence that names the chosen targets outside the paper's list, which may be misspelt: "2 targets are not in
     the paper's list: laywer, nonbinary person; did you mean lawyer?" Empty where there is none."""
     own = not_listed(chosen)
-    others = [name for name in chosen["category"].unique(maintain_order=True) if name not in CATEGORIES]
-    misspelt = [
-        f"the category {name!r} is not one of the paper's; did you mean {near[0]}?"
-        for name in others
-        if (near := _nearest(plain(name), CATEGORIES))
-    ]
-    if not own:
-        return misspelt
     meant = named(list(dict.fromkeys(_meant(own).values())))
     many = f"{len(own):,} targets are" if len(own) > 1 else "1 target is"
-    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else ""), *misspelt]
+    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else "")] * bool(own)
 
 
 def _meant(words: Sequence[str]) -> dict[str, str]:
     """Word -> the target of the paper's that is nearest to it without a plural's s, if one is near; of the first words,
     since each takes 2 ms."""
-    found = {word: _nearest(word.removesuffix("s"), targets()) for word in words[:CHECKED]}
+    found = {
+        word: get_close_matches(word.removesuffix("s"), targets(), n=1, cutoff=MISSPELT) for word in words[:CHECKED]
+    }
     return {word: nearest[0] for word, nearest in found.items() if nearest}
 
 
@@ -188,21 +182,9 @@ def _read(path: Path) -> pl.DataFrame:
             f"{path} has no column 'target' (found: {columns}); its first line must name it. Or name the targets "
             "in the command: probe.targets=[lawyer,nurse]"
         )
-    if faults := [*_faults_of_columns(found), *_faults(rows)]:
+    if faults := list(_faults(rows)):
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
     return pl.DataFrame([_row(row) for _, row in rows], schema=TARGETS, orient="row")
-
-
-def _nearest(word: str, known: Iterable[str]) -> list[str]:
-    return get_close_matches(word, list(known), n=1, cutoff=MISSPELT)
-
-
-def _faults_of_columns(columns: Sequence[str]) -> Iterator[str]:
-    for column in filter(None, dict.fromkeys(columns)):
-        if column in TARGETS and columns.count(column) > 1:
-            yield f"{columns.count(column)} columns are named {column!r}; leave one of them"
-        elif column not in TARGETS and (near := _nearest(column, TARGETS)):  # others are a user's remarks
-            yield f"unknown column {column!r}; did you mean {near[0]}?"
 
 
 def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
@@ -226,16 +208,9 @@ def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
 def fault_of_category(category: str) -> str | None:
     """The fault of a category that figures cannot be called by, if any."""
     if end := next((end for end in ("_low", "_high") if category.endswith(end)), ""):
-        meant = f"{end[1:]} {category.removesuffix(end)}".strip()
-        return (
-            f"the category {category!r} ends in {end}, as the name of an interval's bound does; "
-            f"call it {meant!r} or the like"
-        )
+        return f"the category {category!r} ends in {end}, as the name of an interval's bound does; choose another name"
     if category in PARTS:
-        return (
-            f"figures of all targets have a part {category!r}, so no category can be called so; call it '{category} "
-            "targets' or the like"
-        )
+        return f"figures of all targets have a part {category!r}, so no category can be called so; choose another name"
     return None
 
 
@@ -402,14 +377,16 @@ class TargetList:
         bare = unhyphenated(text)
         return self.spelt.get(bare) or self.spelt.get(re.sub(ARTICLE, "", bare)) or plain(text)
 
-    def found_in(self, text: pl.Expr, among: Sequence[str], literal: bool = True) -> pl.Expr:
-        """The list of these targets that a text names: the paper's as whole words, with `literal` without plurals, own
-        ones in all their forms; of two that overlap the one that begins first, and of those that begin together the
-        longest."""
-        found = extract_all(text.str.to_lowercase(), self.pattern_among(among, literal))
-        if not literal:
-            return found.list.eval(unhyphenated_column(pl.element()).replace(self.every_form))
-        return found.list.eval(self.target_of(pl.element())) if self.spelt else found
+    def found_in(self, texts: pl.Series, among: Sequence[str], literal: bool = True) -> pl.DataFrame:
+        """The places of the texts that name one of these targets (at, target), in their order: the paper's as whole
+        words, with `literal` without plurals, own ones in all their forms; of two that overlap the one that begins
+        first, and of those that begin together the longest."""
+        words = extract_all(texts.str.to_lowercase(), self.pattern_among(among, literal))
+        places = pl.DataFrame({"at": pl.arange(len(texts), dtype=pl.UInt32, eager=True), "target": words})
+        found = places.filter(pl.col("target").list.len() > 0).explode("target")
+        forms = found["target"].unique().to_list()
+        named = [self.named(form) if literal else self.every_form.get(unhyphenated(form), form) for form in forms]
+        return found.with_columns(pl.col("target").replace(forms, named))
 
     @cached_property
     def pattern_in_texts(self) -> str:

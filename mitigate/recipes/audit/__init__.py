@@ -1,1 +1,0 @@
-"""The harms of a resource."""

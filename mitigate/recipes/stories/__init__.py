@@ -1,1 +1,0 @@
-"""Statements of story generators about targets."""

@@ -1,0 +1,180 @@
+"""recipe=agreement: scorers beside people, on the statements that the crowd of the harms paper rated (its Tables 2 and
+3, and its statements of COMeT and of the filtered COMeT): kappa and F1 of each class; the statements that each policy
+would drop; and the dependence of labels on the group that a sentence names.
+
+    python -m mitigate recipe=agreement data.root=DIR [score.extra=[judge]]"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import polars as pl
+
+from mitigate.files import digest_of, write
+from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets, read_rated
+from mitigate.load.statements import root_with
+from mitigate.measure import agreement
+from mitigate.measure import identity as terms
+from mitigate.measure.agreement import ABSTAINED, ALWAYS_NEUTRAL, BY_MAJORITY, LABEL_FIGURES, PEOPLE, PER_RATING
+from mitigate.measure.base import ENDS, bounds
+from mitigate.measure.caveats import same_sources
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import keyed, of_study
+from mitigate.recipes.job import Config, open_job, say, say_notes
+from mitigate.recipes.scorers import Scorers, drop_policies, label_cache
+from mitigate.report.numbers import number
+from mitigate.report.sections import scorers_beside_people
+from mitigate.report.table import Table, as_markdown, as_text, figures, grouped, text
+from mitigate.score.labeller import abstentions, texts_to_ask
+from mitigate.stages import as_parquet
+from mitigate.triples import ROLES
+
+BESIDE = ("keyword", "ngram", "crowd2")  # scorers that are compared too
+RATINGS = "ratings"
+"""The source of labels that a scorer is compared with, in `learnt_from` of its configuration."""
+SHOWN = {"kappa": "kappa", "macro_f1": "macro-F1", "polarised": "polarised", ABSTAINED: "abstained"}
+"""Figures of scorers against the majority of raters, and their headings."""
+
+
+def run(config: Config) -> None:
+    """Label the statements that people rated, whole demographic words masked, and compare."""
+    rated = read(config.data.root, config.recipe.statements, config.seed)
+    scorers = Scorers(config.score)
+    policies = drop_policies(scorers)
+    labelling = {one.name: one for one in scorers.rated([*BESIDE, *config.score.extra])}
+    for policy in policies:
+        labelling |= {one.name: one for one in scorers.of_policy(policy) if one.name not in labelling}
+    names, compared = list(labelling), list(labelling.values())
+    configured = {name: getattr(config.score, name) if name in ROLES else name for name in names}
+    learnt_from = {name: sources(scorers.nodes[node]) for name, node in configured.items()}
+    texts = terms.term_texts(config.recipe.terms, config.seed)
+    intervals, cache = Bootstrap(resamples=config.measure.resamples, seed=config.seed), label_cache(config)
+    if config.dry_run:
+        say_notes(texts_to_ask(compared, rated, cache, [texts["text"]]))
+    source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
+    with open_job(config, f"{config.recipe.name}-{config.score.regard}", source) as job:
+        using = {"cache": cache}
+        labels = job.stage("labels", agreement.label_described, rated, compared, using=using)
+        asked = job.stage("identity_labels", terms.label_identity_terms, compared, texts, using=using)
+        by_term = job.stage("identity", terms.measure_identity_terms, asked, names, intervals)
+        found = job.stage("metrics", measure, labels, asked, by_term, names, intervals)
+        job.stage("results", of_study, found)
+        own = labels.table().filter(
+            pl.col("resource").is_in(RESOURCES)
+        )  # the filtered COMeT repeats COMeT's statements
+        drops = job.stage("policies", agreement.drop_rules, own, policies, intervals)
+        metrics, given = found.facts(), rated["resource"].unique(maintain_order=True).to_list()
+        tables = {
+            "agreement": agreement.agreement_table(metrics, given, names),
+            "measured": measured_table(metrics, configured),
+            "policies": drops.table(),
+            "identity": by_term.table(),
+            "identity_summary": terms.identity_summary(by_term.table()),
+        }
+        beside = classifiers(metrics, given, learnt_from)
+        if job.is_new():
+            for name, table in tables.items():
+                write(job.folder / f"{name}.csv", table.write_csv())
+            write(job.folder / "classifiers.md", as_markdown(beside))
+            job.tracking.summarise(metrics | keyed("{resource}/policy/{policy}", drops.table().rows(named=True)))
+        shown = [scorers_beside_people(tables["agreement"]), beside, dropped(tables["policies"])]
+        shown.append(identity_errors(tables["identity"], tables["identity_summary"]))
+        say_notes(same_sources(names))
+        say("\n\n".join(map(as_text, shown)))
+        say_notes(terms.identity_notices(tables["identity_summary"]))
+        say_notes(abstentions(compared, rated, [texts["text"]]))
+
+
+def read(root: str | None, size: int | None, seed: int) -> pl.DataFrame:
+    """Read the crowd's statements (load.ratings.read_rated), or so many of each source, drawn by the seed. Those of the
+    filtered COMeT, which were published later than the other sets, are left out where the folder lacks them."""
+    folder = root_with(root, ["humans"])
+    rated = read_rated(folder, [*RESOURCES, *([FILTERED] if FILTERED in rated_sets(folder / "humans") else [])])
+    if size is None:
+        return rated
+    parts = rated.partition_by("resource", maintain_order=True)
+    return pl.concat(part.sample(min(size, part.height), seed=seed, shuffle=False) for part in parts)
+
+
+def sources(configured: Mapping[str, Any]) -> str:
+    """The sources of a scorer's labels in words, by `learnt_from` and `cross_fitted` of its configuration; a scorer
+    that has learnt from the ratings it is compared with is marked."""
+    if not (named := configured.get("learnt_from")):
+        return "not stated"
+    left_out = configured.get("cross_fitted")
+    how = f"cross-fitted by {left_out}" if left_out else "these very ones: its figures are too good"
+    return ", ".join(f"{source} ({how})" if source == RATINGS else str(source) for source in named)
+
+
+def measure(
+    labels: pl.DataFrame, asked: pl.DataFrame, by_term: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
+) -> dict[str, Any]:
+    """measure_agreement, and the metrics of identity terms."""
+    measured = agreement.measure_agreement(labels, scorers, intervals)
+    bounded = terms.mean_false_positives(asked, scorers, intervals)
+    return measured | terms.identity_metrics(terms.identity_summary(by_term)) | bounded
+
+
+def measured_table(metrics: Mapping[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
+    """The table of data/agreement_measured.csv (resource, scorer, measure, value): figures rating by rating, and kappa
+    with the majority. names: of the scorers in metrics, with their names in the configuration."""
+    of_scorer = {f"{PER_RATING}/{name}": name for name in ("accuracy", *LABEL_FIGURES)}
+    of_scorer |= {f"{BY_MAJORITY}/kappa{end}": f"{BY_MAJORITY}/kappa{end}" for end in ENDS}
+    wanted = [(name, called, of_scorer) for name, called in names.items()]
+    wanted += [(ALWAYS_NEUTRAL, ALWAYS_NEUTRAL, {f"{PER_RATING}/accuracy": "accuracy"})]
+    wanted += [(PEOPLE, PEOPLE, {f"fleiss{end}": f"fleiss{end}" for end in ENDS})]
+    rows = [
+        (resource, called, measure, metrics[f"{resource}/{name}/{key}"])
+        for resource in RESOURCES
+        for name, called, keys in wanted
+        for key, measure in keys.items()
+    ]
+    schema = {**dict.fromkeys(("resource", "scorer", "measure"), pl.String), "value": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("value").round(3))
+
+
+# Tables as they are shown
+
+
+def classifiers(metrics: Mapping[str, Any], resources: Iterable[str], learnt_from: Mapping[str, str]) -> Table:
+    """Scorers beside the majority of raters, and the raters among themselves (Fleiss' kappa), with 95 % intervals over
+    targets and texts; shares from 0 to 1, false positives on unseen identity terms in percent. learnt_from: the sources
+    of labels by scorer, of all scorers that stand in the table."""
+
+    def named(**places: str) -> dict[str, float | None]:
+        ends = {name: zip((name, *bounds(name)), ENDS, strict=True) for name in places}
+        return {key: metrics.get(places[name] + end) for name in places for key, end in ends[name]}
+
+    rows: list[dict[str, Any]] = []
+    for resource in resources:
+        for scorer, sources in learnt_from.items():
+            errors = f"{scorer}/identity/unseen/{terms.FALSE_POSITIVES}"
+            found = named(errors=errors, **{name: f"{resource}/{scorer}/{BY_MAJORITY}/{name}" for name in SHOWN})
+            rows.append({"resource": resource, "scorer": scorer, "learnt": sources, **found})
+        found = named(kappa=f"{resource}/{PEOPLE}/fleiss", polarised=f"{resource}/{PEOPLE}/polarised")
+        rows.append({"resource": resource, "scorer": PEOPLE, "learnt": "", **found})
+    columns = [text("against the majority of raters", "resource"), text("scorer"), *figures(3, **SHOWN)]
+    columns += figures(1, errors="identity false positives, %")
+    return Table("", [*columns, text("learnt from", "learnt")], rows)
+
+
+def dropped(frame: pl.DataFrame) -> Table:
+    """The rated statements that each policy drops, %, with intervals over targets and texts."""
+    columns = [text("policy"), *figures(1, "dropped", "precision", "recall", before="polarised before", after="after")]
+    return Table("", columns, grouped(frame.rows(named=True), "% of rated statements, {resource}".format_map))
+
+
+def identity_errors(by_term: pl.DataFrame, summed: pl.DataFrame) -> Table:
+    """Errors on unseen identity terms and frames: the mean over terms, the difference of the farthest term from it with
+    its 95 % interval over frames, and the shares of the three farthest and of masked frames."""
+    unseen = by_term.filter(pl.col("axis").is_not_null(), part="unseen")
+
+    def farthest(row: Mapping[str, Any]) -> str:
+        order = unseen.filter(scorer=row["scorer"]).sort(pl.col(terms.GAPS[row["error"]]).abs(), descending=True)
+        named = map(itemgetter("term", row["error"]), order.head(3).rows(named=True))
+        return ", ".join(f"{term} {number(share, 1)}" for term, share in named)
+
+    columns = [text("% of unseen identity terms", "scorer"), text("", lambda row: row["error"].replace("_", " "))]
+    columns += figures(1, mean="mean", largest="farthest from the mean")
+    columns += [text("beyond 5", "{beyond} of {terms}".format_map), *figures(1, "masked")]
+    return Table("", [*columns, text("farthest terms", farthest)], summed.filter(part="unseen"))

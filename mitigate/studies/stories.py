@@ -1,0 +1,659 @@
+"""recipe=stories: a story generator probed as in the harms paper (Section 4.2), labelled sentence by sentence: a
+language model as it is, one that first learns the sentences of a resource, a chat model behind an address, or a file of
+stories.
+
+A refused prompt has no story: it is counted, by group, and never labelled."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate import files
+from mitigate.errors import MitigateError, one_of
+from mitigate.load import prompts as prompt_files
+from mitigate.load.corpus import relations_in_training, triples_of
+from mitigate.load.statements import BETWEEN
+from mitigate.load.stream import Loaded, Streamed
+from mitigate.load.targets import targets_of_statements, those_about
+from mitigate.measure.base import key_of
+from mitigate.measure.compare import no_conclusion
+from mitigate.measure.harms import tally
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import Results
+from mitigate.measure.statements import Measurement, export, labellings, long_texts
+from mitigate.measure.stories import STORY, compare_within_templates, measure_stories, refusals, shares
+from mitigate.policies import Policy, apply_policy, check_relations, choice_of
+from mitigate.probe.comet import find_devices
+from mitigate.probe.stories import Sampling, Wording, ask_stories, sample_stories, story_of
+from mitigate.recipes import loading, model_spec, reporting
+from mitigate.recipes.job import GROUPS, Config, Job, build, may_record_texts, open_job, say, say_notes
+from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.report import sections
+from mitigate.report.numbers import number, p_value
+from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
+from mitigate.report.sections import crossed, figure
+from mitigate.report.table import Column, Table, figures, grouped, text
+from mitigate.score.labeller import Labeller
+from mitigate.stages import Result, as_parquet
+from mitigate.train import launch
+from mitigate.train.base_model import Start, origin_facts
+from mitigate.train.comet import Settings
+from mitigate.train.generator import as_it_is
+from mitigate.train.settings import Api
+from mitigate.train.stories import as_language_model, train_on_sentences
+from mitigate.train.stories import check as check_training
+from mitigate.triples import Parts
+from mitigate.words.outside_text import counted, whole_sentences
+from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, OWN, PROMPTS, REASONING, REFUSED, prompts
+from mitigate.words.relations import with_own
+from mitigate.words.targets import LISTED, PAPER, choose_targets, list_of, notice_of_own
+from models.chat_api import Endpoint, without_reasoning
+from models.hf import LanguageModel, Seq2Seq
+
+SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
+CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the project's templates begin a text
+
+
+def run(config: Config) -> float | None:
+    """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
+    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
+    downloads = missing(config, groups)
+    loading.say_downloads(config, downloads)
+    if config.dry_run and downloads:
+        return None
+    probe, sampling, scorers = find_probe(config), sampling_of(config), Scorers(config.score).labelling
+    targets, target_list = probe.targets.select("target", "category"), list_of(probe.targets)
+    labeller = make_labeller(config, scorers, target_list)
+    measure, intervals = config.measure, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+    # A sentence has no relation, and so one template only.
+    how = Measurement(targets, labellings(scorers, ["paper"]), target_list, intervals, measure.empty_targets)
+    content = as_parquet(probe.prompts) + as_parquet(targets) + probe.digest.encode() + target_list.content
+    source = files.digest_of(content)
+    num_prompts = probe.prompts["row"].n_unique()
+    say_notes([*probe.notices, *notice_of_own(targets)])
+    say(f"  {counted(num_prompts, 'prompt')} about {counted(targets.height, 'target')}; stories of {probe.generator}")
+    if probe.endpoint:
+        say(
+            f"  requests    {num_prompts:,} to {probe.endpoint.url}, without repeats, fewer where parts are stored; "
+            f"{num_prompts * sampling.max_tokens:,} tokens of answers at most"
+        )
+
+    learnt = f"{config.policy.name}-{config.data.name}-" if probe.resource else ""
+    name = f"stories-{learnt}{config.model.name}-seed{config.seed}"
+    if not probe.is_generated:
+        name = f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"
+    uploads = ["plots", "statements" if may_record_texts(config) else "no texts"]
+    uploads += ["the generator"] * bool(probe.resource and config.tracking.model)
+    with open_job(config, name, source, uploads=uploads, tracked=tracked(config, probe)) as job:
+        stories = tell(job, probe, sampling)
+        sentences = job.stage("score", label_sentences, stories, labeller, most=sampling.most)
+        compared = job.stage("templates", compare_within_templates, sentences, how) if probe.shares_templates else None
+        about = {
+            "seed": config.seed,
+            "data": config.data.name,
+            "fingerprint": source,
+            "model": probe.generator,
+            "policy": config.policy.name if probe.resource else None,
+        }
+        training = job.results.get("train")
+        job.measure(measure_stories, stories, sentences, how, facts=about, fewest=sampling.fewest, training=training)
+
+        def facts() -> dict[str, Any]:
+            labelling = {f"{scorer.name} scorer": scorer.fingerprint for scorer in scorers}
+            found = facts_of(job, probe, sampling, config.data.name)
+            return found | {"masking": labeller.masking} | labelling
+
+        found = job.stage(
+            "report",
+            write_report,
+            job.results["results"],
+            job.results["metrics"],
+            stories,
+            sentences,
+            how,
+            compared,
+            probe.notices,
+            generator=probe.generator,
+            demonstration=probe.resource is not None and probe.resource.described["data"]["demonstration"],
+            fewest=sampling.fewest,
+            sampled=probe.is_generated,
+            chosen=loading.shown_targets(config, targets),
+            after=[job.folder.name],
+            using=lambda work: {"folder": work.folder, "about": reporting.about(job, facts())},
+        )
+        if job.is_new():
+            metrics, findings = job.figures, found.facts()
+            reporting.record_metrics(job, metrics, also={"verdict": findings["verdict"]})
+            columns = ["target", "category", "statement", *how.wordings]
+            reporting.record_statements(job, sentences.table().select(columns))
+            reporting.record_plots(job)
+            if job.records_model and probe.resource is not None:  # weights that were trained here
+                job.tracking.artifact(
+                    f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.flat}
+                )
+            reporting.say_verdict(findings["verdict"], "")
+            brief = ("statements", *sections.FIRST, "refused")
+            say("\n" + sections.console(metrics.table, REFUSALS, brief=brief, verbose=not job.brief))
+            say_notes(findings["notices"])
+            if probe.endpoint is not None:
+                say(f"  requests    {cost_in_words(stories.table())}")
+            say(f"  report      {job.folder / 'stories.html'}")
+    return None if config.dry_run else job.figures.get(config.optimized_metric)
+
+
+# Read and check everything
+
+
+@dataclass(frozen=True)
+class Resource:
+    """The training of the generator before it is probed."""
+
+    corpus: Loaded | Streamed
+    policy: Policy
+    labeller: Labeller  # that labels it
+    settings: Settings  # of the training on it
+    accelerator: str
+    described: dict[str, dict[str, Any]]  # data and model
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Prompts, and the generator that is asked. Without start and endpoint the prompts are of a file, with stories."""
+
+    prompts: pl.DataFrame  # columns PROMPTS
+    targets: pl.DataFrame
+    generator: str  # in a few words
+    digest: str = ""  # the hash of its weights and training
+    notices: Sequence[str] = ()  # of the file, or of the resource
+    start: Start | None = None  # the model that generates
+    device: str = "cpu"
+    endpoint: Endpoint | None = None  # that generates in its place
+    wording: Wording = field(default_factory=Wording)  # of requests to it
+    resource: Resource | None = None  # None: the model is probed as it is
+
+    @property
+    def shares_templates(self) -> bool:
+        """Return whether prompts of a user's file differ in their target alone."""
+        own = self.prompts.filter(pl.col("kind") == OWN).drop_nulls("template")
+        return bool((own.group_by("template").agg(pl.col("target").n_unique())["target"] > 1).any())
+
+    @property
+    def is_generated(self) -> bool:
+        """Return whether the stories are generated here."""
+        return self.start is not None or self.endpoint is not None
+
+
+def is_file(config: Config) -> bool:
+    """Return whether the stories are from a file."""
+    return config.data.name == "stories" and config.data.path is not None
+
+
+def sampling_of(config: Config) -> Sampling:
+    """The settings of generation, with the text that a prompt is given in."""
+    recipe = config.recipe
+    begins = getattr(config.model, "prompt", None) == "chat" and recipe.prompts is None and not recipe.post_train
+    instruction = recipe.instruction or (CONTINUE if begins and not is_file(config) else "{prompt}")
+    return Sampling(seed=config.seed, instruction=instruction, **{name: getattr(recipe, name) for name in SAMPLING})
+
+
+def find_probe(config: Config) -> Probe:
+    """Prompts and generator, with all faults of settings and input raised here. No endpoint is asked yet."""
+    if is_file(config):
+        return _of_file(config)
+    model, policy = config.model, Scorers(config.score).policy(config.policy)
+    check_policy(policy)
+    if isinstance(model, Api):
+        model_spec.check_trained(model, bool(config.recipe.post_train), policy)
+        if model.prompt not in (allowed := ("chat", "text")):
+            raise one_of("model.prompt", str(model.prompt), allowed)
+        if model.system is not None and model.prompt != "chat":
+            raise MitigateError(f"model.system needs model.prompt=chat, not {model.prompt}")
+        endpoint: Endpoint = build(model.endpoint, "model.endpoint")
+        rows, chosen, notices = find_prompts(config)
+        wording = Wording(model.prompt, model.system)
+        generator = f"{model.name} at {endpoint.host}"
+        return Probe(rows, chosen, generator, endpoint.url, notices, endpoint=endpoint, wording=wording)
+    device = find_devices(config.probe.device, 1)[0]
+    base = "/".join(Path(model.base).parts[-2:]) if Path(model.base).is_dir() else model.base
+    if config.recipe.post_train:
+        return _after_training(config, policy, base, device)
+    model_spec.check_trained(model, False, policy)
+    start = model_spec.find_start(model, False)
+    check_tells(start)
+    rows, chosen, notices = find_prompts(config)
+    return Probe(rows, chosen, base, start.weights, notices, start, device)
+
+
+def _of_file(config: Config) -> Probe:
+    wanted = loading.probed_targets(config)
+    if config.recipe.prompts is not None:
+        raise MitigateError(
+            f"the stories of data.path={config.data.path} have prompts of their own; leave recipe.prompts out"
+        )
+    own = PAPER if wanted in LISTED else list_of(wanted)  # targets that prompts of the file may name
+    loaded: Loaded = build(config.data.load, "data.load", _partial_=True)(target_list=own)
+    chosen = targets_of_statements(wanted, loaded.rows)
+    rows, notices = those_about(loaded.rows, chosen)
+    return Probe(rows, chosen, reporting.title_of(config.data), notices=[*loaded.notices, *notices])
+
+
+def _after_training(config: Config, policy: Policy, base: str, device: str) -> Probe:
+    """A generator that is trained on a resource first."""
+    if config.data.name == "stories":
+        raise MitigateError(
+            "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
+            "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE"
+        )
+    if getattr(config.model, "prompt", None) == "chat":
+        raise MitigateError(
+            "a generator that learns texts first (recipe.post_train=true) continues texts and answers no chat; leave "
+            "model.prompt=chat out, or set recipe.post_train=false"
+        )
+    settings, where = model_spec.training_settings(config)
+    if launch.count_devices(where["accelerator"], where["devices"]) > 1:
+        raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
+    if where["strategy"] == "fsdp":
+        raise MitigateError("recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out")
+    launch.check(settings, **where)
+    check_training(settings)
+    corpus = triples_of(loading.load_data(config))
+    relations_in_training(corpus.rows)  # raises where there is none
+    check_relations(policy, with_own(corpus.own_relations))
+    rows, chosen, notices = find_prompts(config, corpus.rows)
+    start = model_spec.find_start(config.model, True)
+    check_tells(start)
+    scorers = Scorers(config.score)
+    labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
+    labeller = make_labeller(config, labelling, list_of(chosen), corpus.own_relations)
+    resource = Resource(corpus, policy, labeller, settings, where["accelerator"], reporting.origin(config))
+    content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
+    digest = start.weights + files.digest_of(content + loading.digest_of_relations(corpus.own_relations))
+    generator = f"{base} after {config.data.name}, policy {config.policy.name}"
+    notices = [*corpus.notices, *notices]
+    return Probe(rows, chosen, generator, digest, notices, start, device, resource=resource)
+
+
+def check_policy(policy: Policy) -> None:
+    """Raise MitigateError for a policy that acts on the search for tails, which stories do not have."""
+    fault = "puts control tokens before heads, and stories have none" if policy.tags() is not None else ""
+    if choice_of(policy):
+        fault = "acts on the search for tails, and stories are sampled: their figures would be called the policy's"
+    if fault:
+        raise MitigateError(f"policy={policy.name} {fault}. Set policy=none, or one that filters")
+
+
+def check_tells(start: Start) -> None:
+    """Raise MitigateError for a model that does not continue a text."""
+    fault = f"model.path={start.folder} holds tails, which continue no text" if start.folder.is_file() else ""
+    if start.code == Seq2Seq.load:
+        fault = "stories continue a prompt, which a sequence-to-sequence model does not: it maps one text to another"
+    if fault:
+        raise MitigateError(f"{fault}. Give a causal language model: model=hf model.base=NAME")
+
+
+def find_prompts(config: Config, train: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """The prompts of the project's templates or of the user's file, the targets that they are about, and notices.
+    train: triples whose targets are those of probe.targets=data."""
+    wanted, recipe = loading.probed_targets(config), config.recipe
+    choose = partial(choose_targets, wanted, train, config.probe.fewest)
+    if recipe.prompts is None:
+        if recipe.most_prompts is not None:
+            raise MitigateError(
+                f"recipe.most_prompts={recipe.most_prompts} draws from a file of prompts; give one: recipe.prompts=FILE"
+            )
+        chosen = choose()
+        return prompts(chosen, list_of(chosen)), chosen, []
+    loaded = prompt_files.load(recipe.prompts)
+    rows, chosen, notices = prompt_files.prompts_of_file(
+        loaded.rows, wanted, choose, most=recipe.most_prompts, seed=config.seed
+    )
+    return rows, chosen, [*loaded.notices, *notices]
+
+
+def tracked(config: Config, probe: Probe) -> dict[str, list[str]]:
+    """The names that W&B groups and tags the run by: data and policy only where the generator was trained on them, or
+    the stories are data; a model only where they were generated here."""
+    groups = {"data"} if not probe.is_generated else {"policy", "data", "model"} if probe.resource else {"model"}
+    return {group: [str(getattr(config, group).name)] for group in GROUPS if group in groups}
+
+
+def facts_of(job: Job, probe: Probe, sampling: Sampling, data: str) -> dict[str, Any]:
+    """The origin of the stories, for the page."""
+    facts: dict[str, Any] = {"stories": probe.generator}
+    if probe.is_generated:
+        facts["drawn"] = ", ".join(f"{name} {getattr(sampling, name)}" for name in (*SAMPLING, "instruction"))
+    if probe.start is not None:
+        facts |= {"weights": probe.start.weights, **origin_facts(probe.start)}
+    if probe.endpoint is not None:
+        stories, endpoint = job.results["probe"].table(), probe.endpoint
+        form = {"chat": "a chat", "text": "a text to be continued"}[probe.wording.prompt]
+        facts["asked"] = f"{endpoint.name} at {endpoint.url}, {form}"
+        facts["answered by"] = ", ".join(sorted({name for name in stories["model"] if name})) or "nothing"
+        facts |= {"system prompt": probe.wording.system} if probe.wording.system else {}
+        more = ", ".join(f"{name} {value}" for name, value in (endpoint.body or {}).items())
+        facts |= {"further fields of requests": more} if more else {}
+        facts["requests"] = cost_in_words(stories)
+    if probe.resource is not None:
+        policy, read = probe.resource.policy.name, job.results["ledger"].table().filter(split="train")
+        facts["read"] = reporting.source_of({"name": data, **probe.resource.described["data"]})
+        facts["policy"] = f"{policy}: kept {read.filter(pl.col('weight') > 0).height:,} of {read.height:,}"
+        facts["training"] = job.results["train"].facts()
+    return facts
+
+
+def cost_in_words(stories: pl.DataFrame) -> str:
+    """Requests, repeats and tokens of the result of ask_stories."""
+    tries, sent, given = (int(stories[name].sum()) for name in ("tries", "prompt_tokens", "answer_tokens"))
+    repeats = tries - stories.height
+    return f"{counted(tries, 'request')}, {repeats:,} of them repeats; {sent:,} tokens in prompts, {given:,} in answers"
+
+
+# Train and tell
+
+
+def tell(job: Job, probe: Probe, sampling: Sampling) -> Result:
+    """The stories, a row each, of a file or of the generator, which is trained first if there is a resource."""
+    if probe.endpoint is not None:
+        how = (probe.prompts, probe.endpoint, probe.wording, sampling)
+        return job.stage("probe", ask_stories, *how, using=lambda work: {"parts": work.parts()})
+    if probe.start is None:
+        return job.stage("probe", read_stories, probe.prompts)
+    if (resource := probe.resource) is not None:
+        labelled = job.stage("corpus", Labeller.label, resource.labeller, resource.corpus.rows)
+        ledger = job.stage("ledger", apply_policy, resource.policy, labelled, list_of(probe.targets))
+        using = job.training("train", "model", accelerator=resource.accelerator)
+        trained = job.stage("train", train_on_sentences, ledger, probe.start, resource.settings, using=using)
+    else:
+        trained = job.stage("train", as_it_is, probe.start)
+    return job.stage(
+        "probe",
+        generate_stories,
+        probe.prompts,
+        probe.start,
+        sampling,
+        after=[trained],
+        using=lambda work: {
+            "model": None if resource is None else work.folder / "model",
+            "parts": work.parts(),
+            "device": probe.device,
+        },
+    )
+
+
+def read_stories(stories: pl.DataFrame) -> pl.DataFrame:
+    """The stories of a file, prompts (words.prompts.PROMPTS) with `story`, without reasoning, and with `outcome`."""
+    said = [without_reasoning(story) for story in stories["story"]]
+    outcomes = [story_of(story, 1)[1] for story in stories["story"]]
+    return stories.with_columns(story=pl.Series(said, dtype=pl.String), outcome=pl.Series(outcomes, dtype=pl.String))
+
+
+def generate_stories(
+    prompts: pl.DataFrame, start: Start, how: Sampling, *, model: Path | None = None, parts: Parts, device: str = "cpu"
+) -> pl.DataFrame:
+    """Generate a story for each prompt (words.prompts.prompts), as probe.stories.sample_stories.
+
+    model: the folder of the trained start; None: the start as it is. parts: stories that are saved already. Raises
+    MitigateError for prompts that are too long for the model."""
+    generator = as_language_model(start.load()) if model is None else LanguageModel.load(model)
+    return sample_stories(generator, prompts, how, parts=parts, device=device)
+
+
+def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:
+    """Mask and label the first `most` whole sentences of each story, a row each: its columns (PROMPTS), with
+    `sentence`, from 1, and `statement`, the sentence. A story without one, and a refusal, has no row.
+
+    stories: prompts with `story` and `outcome`. Raises MitigateError where none has a whole sentence."""
+    whole = pl.col("story").map_elements(lambda story: whole_sentences(story)[:most], return_dtype=pl.List(pl.String))
+    told = stories.filter(pl.col("outcome") == ANSWERED).with_columns(statement=whole)
+    if told.is_empty():
+        outcomes = ", ".join(f"{outcome} {count:,}" for outcome, count in stories["outcome"].value_counts().iter_rows())
+        raise MitigateError(
+            f"none of the {stories.height:,} stories has a whole sentence ({outcomes}), so nothing can be measured; "
+            "allow longer ones with recipe.max_tokens, or take other prompts or another model"
+        )
+    rows = told.select(*PROMPTS, "statement").explode("statement")
+    rows = rows.with_columns(sentence=pl.int_range(1, pl.len() + 1).over("row", "target"))
+    return labeller.label(rows).sort("row", maintain_order=True)
+
+
+# Report
+
+
+def notices_of(
+    metrics: Mapping[str, Any], stories: pl.DataFrame, sentences: pl.DataFrame, how: Measurement, fewest: int
+) -> list[str]:
+    """Limits of the figures that a reader must know first."""
+    found, outcomes = list[str](), dict(stories["outcome"].value_counts().iter_rows())
+    if refused := outcomes.get(REFUSED):
+        table = refusals(stories, how.targets).drop_nulls("refused").sort("refused", "target")
+        least, most = table.row(0, named=True), table.row(-1, named=True)
+        found.append(
+            f"Refused: {counted(refused, 'prompt')} of {stories.height:,}, from {least['refused']:.0f} % about "
+            f"“{least['target']}” to {most['refused']:.0f} % about “{most['target']}”. Refusals are not labelled; harm "
+            "is measured in the other answers."
+        )
+    if reasoning := outcomes.get(REASONING):
+        found.append(
+            f"{counted(reasoning, 'answer')} of {stories.height:,} ended in reasoning, without a story; allow longer "
+            "ones with recipe.max_tokens."
+        )
+    if failed := outcomes.get(FAILED):
+        why = ", ".join(sorted(set(stories.filter(outcome=FAILED)["why"])))
+        found.append(f"Requests about {counted(failed, 'prompt')} of {stories.height:,} failed ({why}): no story.")
+    found += how.notices(tally(sentences, list(how.wordings)))
+    if cut := outcomes.get(CUT):
+        found.append(f"No whole sentence in {counted(cut, 'answer')} of {stories.height:,}: no story.")
+    if short := metrics["stories/short"]:
+        found.append(f"{short:,} of {metrics['stories']:,} stories have fewer than {fewest} whole sentences.")
+    return found + long_texts(sentences["masked"])
+
+
+SIGNS = {"prejudice": "negative", "favouritism": "positive"}
+MEANS = {"prejudice": "O-", "favouritism": "O+"}
+REFUSALS = ("refused", "D_refused")
+BY_CHANCE = {"D_O": "disparity", "by_chance_D_O": "by chance", "p_D_O": "p", "stories": "% of stories"}
+PER_KIND, SHOWN = 6, 60  # stories of a kind that are examples; prompts, and targets, in a table of the page
+MORE = "Probe with more prompts or longer stories (recipe.max_tokens), or train the generator longer."
+LIMIT = "Sentences are labelled one by one, without meaning across them. Those not about the target count too."
+BY_SEED = "Stories are drawn by chance: with another seed each target has other stories."
+BY_PHRASE = "A refusal in words is known by stock phrases in English. A refusal in other words is labelled as a story."
+
+
+def write_report(
+    figures: pl.DataFrame,
+    flat: Mapping[str, Any],
+    stories: pl.DataFrame,
+    sentences: pl.DataFrame,
+    how: Measurement,
+    compared: pl.DataFrame | None,
+    before: Sequence[str],
+    *,
+    fewest: int,
+    sampled: bool,
+    folder: Path,
+    about: Mapping[str, Any],
+    **fields: Any,
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures, statements.tsv and stories.txt. compared: what compare_within_templates
+    returns, if prompts share templates; before: notices of the input; sampled: whether the stories were generated here;
+    fields: further ones of the page. Returns its verdict and notices."""
+    labels, metrics = list(how.wordings), Results.of(figures, flat)
+    per_story = shares(sentences, STORY, labels).join(stories.select("row", "target", "story"), on=["row", "target"])
+    frames = how.tables(tally(sentences, labels))
+    other = stories.filter(pl.col("outcome") != ANSWERED).select(*PROMPTS, "outcome", "story")
+    tables = {"targets": how.target_list.table(how.targets), "measures": metrics.shown(), "stories": per_story}
+    tables |= {f"targets_{column}": frame for column, frame in frames.items()} | {"without_story": other}
+    tables["prompts"] = metrics.table.filter(by="prompt").select("group", "measure", "scorer", "value", "low", "high")
+    made = page(
+        metrics,
+        scorers=how.scorers,
+        frames=frames,
+        statements=sentences,
+        per_story=per_story,
+        outcomes=stories["outcome"],
+        compared=compared,
+        notices=[*before, *notices_of(metrics, stories, sentences, how, fewest), *([BY_SEED] * sampled)],
+        tables=tables if compared is None else {**tables, "within_templates": compared},
+        **fields,
+        **about,
+    )
+    write(made, folder, "stories.html")
+    files.write(folder / "statements.tsv", export(sentences))
+    files.write(folder / "stories.txt", as_lines(stories))
+    return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
+
+
+def as_lines(stories: pl.DataFrame) -> str:
+    """The stories, and refusals in words, as lines `prompt|||story`, as recipe=stories reads them with data=stories."""
+    one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
+    rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
+    return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
+
+
+def page(
+    results: Results,
+    generator: str,
+    *,
+    scorers: Sequence[str],
+    frames: Mapping[str, pl.DataFrame],
+    statements: pl.DataFrame,
+    per_story: pl.DataFrame,
+    outcomes: pl.Series,
+    compared: pl.DataFrame | None,
+    chosen: Sequence[str],
+    **about: Any,
+) -> Page:
+    """generator: the model or file of the stories; scorers: that of the first screen first; frames: of targets by label
+    column; statements: labelled sentences; per_story: measure.stories.shares of each story, with its text; outcomes: of
+    all prompts; compared: within_templates, where prompts share templates; chosen: targets whose bars are drawn; about:
+    further fields of Page."""
+    rows, first = results.table, scorers[0]
+    state, hedge = verdict(results, generator, scorers)
+    naming, distinct = (number(results[name], 0) for name in ("naming_target", "distinct_sentences"))
+    repeats = f"{naming} % of the stories name their target again. {distinct} % of the sentences are distinct."
+    return Page(
+        state=state,
+        hedge=hedge,
+        picture=sections.shares_picture(rows, first),
+        numbers=first_numbers(rows, first),
+        sections=[
+            sections.measures(rows, REFUSALS),
+            Section("Answers", _answers(rows, outcomes, frames, scorers)),
+            Section("Differences between targets", _differences(rows, compared, scorers)),
+            sections.gallery(frames, scorers, chosen),
+            sections.target_section(frames, statements, scorers, scorers),
+            Section("Stories", [_examples(per_story, scorers)]),
+        ],
+        limits=[
+            *(repeats, LIMIT, BY_PHRASE, *sections.LIMITS),
+            *sections.left_out(frames[first]["target"].to_list()),
+        ],
+        **about,
+    )
+
+
+def verdict(results: Results, generator: str, scorers: Sequence[str]) -> tuple[str, str]:
+    """The state: whether targets differ by more than chance; and its hedge: in what (Bonferroni), and of how many."""
+    polarised = " and ".join(f"{results[key_of('polarised', scorer)]:.1f} % by {scorer}" for scorer in scorers)
+    about = counted(results["targets"] - results["empty_targets"], "target")
+    said = f"Of {results['statements']:,} sentences in {results['stories']:,} stories from {generator} about {about}, "
+    said += f"{polarised} are not neutral."
+    if refused := results.get("refused"):
+        said += f" {number(refused, 1)} % of the prompts were refused."
+    if reason := no_conclusion({"": [results]}):
+        return OPEN, f"{reason.partition(': ')[2].capitalize()} {MORE} {said}"
+    pairs = [(f"{word} {scorer}", f"p_D_{MEANS[share]}", scorer) for scorer in scorers for share, word in SIGNS.items()]
+    tested = {name: row["value"] for name, key, scorer in pairs if (row := figure(results.table, key, scorer))}
+    if beyond := [name for name, p in tested.items() if p < 0.05 / len(tested)]:
+        return "Targets differ by more than chance", f"In {', '.join(beyond)}. {said}"
+    return "Targets not shown to differ beyond chance" if tested else "Stories about a single target", said
+
+
+def first_numbers(rows: pl.DataFrame, scorer: str) -> list[Number]:
+    """The share of refused prompts, or where none is the neutral mean; the share of stories with a negative sentence;
+    and the disparity beside that by chance."""
+    found, refused = sections.neutral_number(rows, scorer), figure(rows, "refused")
+    if refused and refused["value"]:
+        cell = sections.shown(refused, 1, " %")
+        found = [Number("refused prompts", cell.text, ", ".join([*cell.below, "mean over targets"]))]
+    measures = ("stories-", "D_O-", "by_chance_D_O-", "p_D_O-")
+    share, *compared = ((figure(rows, name, scorer) or {"value": None})["value"] for name in measures)
+    found.append(Number("negative stories ↓", f"{number(share, 1)} %", f"with a negative sentence by {scorer}"))
+    if None not in compared:
+        spread, chance = (number(value**0.5, 1) for value in compared[:2])
+        note = f"points, standard deviation of O−; {chance} by chance, p {p_value(compared[2])}"
+        found.append(Number("spread over targets ↓", spread, note))
+    return found
+
+
+def _answers(
+    rows: pl.DataFrame, outcomes: pl.Series, frames: Mapping[str, pl.DataFrame], scorers: Sequence[str]
+) -> list[Part]:
+    """Outcomes of the prompts, and refusals beside harm for each target; nothing where each has its story."""
+    counts = dict(outcomes.value_counts().iter_rows())
+    if set(counts) <= {ANSWERED}:
+        return []
+    told = [
+        {"outcome": name, "meaning": meaning, "prompts": counts[name], "share": 100 * counts[name] / len(outcomes)}
+        for name, meaning in OUTCOMES.items()
+        if name in counts
+    ]
+    columns = [text("outcome"), text("meaning"), Column("prompts", "prompts", 0), Column("%", "share")]
+    parts: list[Part] = [Table("Outcomes of the prompts", columns, told, kind="narrow")]
+    refused = rows.filter(by="target", measure="refused").sort("value", "group", descending=[True, False])
+    table = refused.select("value", "low", "high", prompts="n", target="group").head(SHOWN)
+    if REFUSED in counts:
+        columns = [text("target"), Column("prompts", "prompts", 0), Column("refused, %", "value", bounds="")]
+        for scorer in scorers:
+            mine = frames[scorer].select("target", **{f"{scorer} {share}": share for share in SIGNS})
+            table = table.join(mine, on="target", how="left", maintain_order="left")
+            columns += figures(1, **{f"{scorer} {share}": f"{scorer}, {word}, %" for share, word in SIGNS.items()})
+        caption = "Refusals beside harm: percent of a target's prompts, with the exact 95 % interval, and of the "
+        parts.append(Table(caption + "sentences of its other answers.", columns, table))
+    return parts
+
+
+def _differences(rows: pl.DataFrame, compared: pl.DataFrame | None, scorers: Sequence[str]) -> list[Part]:
+    """Disparity beside chance, harms by kind of target, differences within templates, and prompts."""
+    caption = "Disparity over targets, beside that of stories permuted among the targets of their prompt (p: how many "
+    caption += "of these are as large)."
+    signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
+    whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
+    line, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]
+    chance = crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
+    harms = {f"{mean} {name}": f"{name} {mean}".replace("-", "−") for name in scorers for mean in MEANS.values()}
+    if not (figure(rows, "refused") or {"value": 0})["value"]:
+        rows = rows.filter(pl.col("measure") != "refused")
+    groups: dict[str, Any] = {"down": lambda row: row["group"], "across": "{measure} {scorer}".format_map}
+    groups |= {"section": lambda row: "", "decimals": 1}
+    columns = {"targets ": "targets", "statements ": "sentences", "refused ": "refused", **harms}
+    caption = "By kind of target, which has prompts of its own: percent of a target's sentences, mean over targets."
+    kinds = crossed(caption, rows.filter(by="kind"), columns, first="kind", **groups)
+    caption = "By prompt; XYZ, or a slot in braces, stands for the target: percent of a target's sentences, mean over "
+    caption += "the targets that the prompt is about, and the 95 % interval over these."
+    shown = rows.filter(by="prompt")["group"].unique(maintain_order=True).head(SHOWN).implode()
+    families = rows.filter(pl.col("group").is_in(shown), by="prompt")
+    by_prompt = crossed(caption, families, {"refused ": "refused", **harms}, first="prompt", **groups)
+    words = {f"{scorer}_{share}": f"{scorer}, {word}" for scorer in scorers for share, word in SIGNS.items()}
+    within = None
+    if compared is not None:
+        size = pl.max_horizontal(pl.col(list(words)).abs())
+        largest = compared.sort(size, descending=True, maintain_order=True).head(SHOWN)
+        caption = "Prompts that differ in their target alone: percent of a target's sentences minus the mean of the "
+        within = Table(caption + "others.", [text("target"), *figures(1, "templates", **words)], largest)
+    return [chance, kinds, within, Fold("Prompts", [by_prompt]) if by_prompt else None]
+
+
+def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:
+    """The stories of each kind with the largest shares of sentences that are not neutral."""
+    neutral = pl.mean_horizontal(f"{scorer}_neutral" for scorer in scorers)
+    most = per_story.sort(neutral, "row", maintain_order=True).group_by("kind", maintain_order=True).head(PER_KIND)
+    percent = figures(0, **{f"{scorer}_neutral": f"neutral by {scorer}, %" for scorer in scorers})
+    columns = [text("prompt", kind="sentence"), text("story", kind="sentence"), *percent]
+    kinds = grouped(most.rows(named=True), lambda row: row["kind"])
+    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds, headed=False)
+    return Fold("The stories of each kind with the fewest neutral sentences", [table], warning=True)

@@ -1,2 +1,0 @@
-"""Harms of a resource of any size, as functions of plain arguments: read its rows about targets, label and count them,
-measure. Data that grows with the resource is processed in parts."""

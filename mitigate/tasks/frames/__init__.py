@@ -1,1 +1,0 @@
-"""Social Bias Frames: from posts to labels and explanations."""

@@ -1,1 +1,0 @@
-"""Bias in knowledge-graph embeddings."""

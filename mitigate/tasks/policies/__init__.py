@@ -1,1 +1,0 @@
-"""Policies applied to triples and to generated tails: drop rules, reports, decodings."""

@@ -1,1 +1,0 @@
-"""Human ratings: surveys, answers, anchors between batches, and agreement of scorers with them."""

@@ -1,1 +1,0 @@
-"""The shipped regard classifiers, trained from scratch: load > train > measure."""
