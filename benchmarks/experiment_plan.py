@@ -11,9 +11,8 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 
 from mitigate.policies import apply_policy
-from mitigate.recipes.job import Config, configured
+from mitigate.recipes.config import Config, configured
 from mitigate.recipes.mitigate import make_plan
-from mitigate.recipes.model_spec import training_settings
 from mitigate.recipes.scorers import Scorers
 
 ROOT = Path(__file__).parents[1]
@@ -168,7 +167,7 @@ def numbers_of_steps(wanted: Mapping[str, Arm], known: Mapping[str, Arm], settin
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         configs = {name: configured(compose("config", [*settings, *known[name].settings])) for name in sorted(counted)}
     kept = {name: kept_triples(config) for name, config in configs.items()}
-    full = training_settings(configs[FULL])[0].num_steps(kept[FULL])
+    full = configs[FULL].training()[0].num_steps(kept[FULL])
     return {name: math.ceil(full * kept[arm.steps_of] / kept[FULL]) - arm.fewer for name, arm in wanted.items()}
 
 

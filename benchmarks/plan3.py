@@ -36,7 +36,7 @@ from mitigate.measure.lift import constant_tails, echo_tails, lift_table, random
 from mitigate.policies import Contrast, Critic, Rerank, apply_policy
 from mitigate.probe.candidates import label_candidates, with_contrast
 from mitigate.probe.generator import probe_generator, probe_heads
-from mitigate.recipes.job import configured
+from mitigate.recipes.config import configured
 from mitigate.recipes.mitigate import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column

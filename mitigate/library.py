@@ -15,7 +15,7 @@ from mitigate.errors import MitigateError
 from mitigate.finished import open_run
 from mitigate.measure.results import Results
 from mitigate.policies import Policy
-from mitigate.recipes.job import configured
+from mitigate.recipes.config import configured
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labeller import label_statements
 from mitigate.settings import CONF

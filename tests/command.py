@@ -21,7 +21,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from mitigate.__main__ import cli
-from mitigate.recipes.job import Config, configured
+from mitigate.recipes.config import Config, configured
 
 ROOT = Path(__file__).parents[1]
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")

@@ -26,10 +26,9 @@ from mitigate.policies import apply_policy
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.generator import PartsInMemory
 from mitigate.recipes import labels
+from mitigate.recipes.config import Config, configured
 from mitigate.recipes.filter import check_filters
-from mitigate.recipes.job import Config, configured
-from mitigate.recipes.loading import load_data
-from mitigate.recipes.model_spec import check_trained, find_start, training_settings
+from mitigate.recipes.model_spec import check_trained, find_start
 from mitigate.recipes.scorers import Scorers
 from mitigate.studies import audit, kge
 from mitigate.studies.stories import find_probe
@@ -222,7 +221,7 @@ def _ledger(config: Config) -> None:
 
 
 def _load(config: Config) -> None:
-    loaded = load_data(config)
+    loaded = config.load_data()
     if getattr(loaded, "kind", "") == "triples":  # of others the first lines have been looked at
         assert loaded.rows.height
 
@@ -232,13 +231,13 @@ def _start(config: Config) -> None:
     check_trained(config.model, bool(config.train), policy)
     start = find_start(config.model, bool(config.train))
     if config.train:
-        settings, where = training_settings(config)
+        settings, where = config.training()
         check_training(start, settings, **where)
     check_length(start, config.probe.max_length)
 
 
 def _audit(config: Config) -> None:
-    resource, targets = audit.resource_of(load_data(config), config.recipe.targets)
+    resource, targets = audit.resource_of(config.load_data(), config.recipe.targets)
     audit.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
     search = audit.Search(targets, config.measure.match or "exact")
@@ -256,7 +255,7 @@ STEPS: dict[str, Callable[[Config], object]] = {
     "ledger": _ledger,
     "search": _search,
     "targets": lambda config: choose_targets(config.probe.targets),
-    "training": lambda config: launch.check(training_settings(config)[0], **training_settings(config)[1]),
+    "training": lambda config: launch.check(config.training()[0], **config.training()[1]),
     "roles": lambda config: Scorers(config.score).check_roles(),
     "load": _load,
     "start": _start,

@@ -139,22 +139,20 @@ def test_imports_make_no_circle() -> None:
     assert set(circle(one_way | {"a.c": ["a.d.x"], "a.d": ["a.b.Name"]})) == {"a.b", "a.c", "a.d"}
 
 
-SHARED = {
-    *("scorer_accuracy", "instantiate", "comparing", "job", "loading", "reporting"),
-    *("scorers", "model_spec", "targets", "sweep", "settings"),
-}
+SHARED = {"config", "instantiate", "job", "model_spec", "reporting", "scorers", "settings", "sweep"}
 """Modules of recipes/ that recipes or the command share; the others are recipes."""
 
 
 def recipe_of(module: str) -> str | None:
-    """The recipe that a module is of: mitigate.recipes.audit.plan is of "audit"; None for what recipes share."""
+    """The recipe or study that a module is of, such as "audit"; None for what recipes share."""
     parts = module.split(".")
-    is_recipe = parts[:2] == ["mitigate", "recipes"] and len(parts) > 2 and parts[2] not in SHARED
+    is_recipe = parts[0] == "mitigate" and parts[1:2] in (["recipes"], ["studies"]) and len(parts) > 2
+    is_recipe = is_recipe and parts[2] not in SHARED
     return parts[2] if is_recipe else None
 
 
 def test_no_recipe_imports_another() -> None:
-    for path in (ROOT / "mitigate" / "recipes").rglob("*.py"):
+    for path in (path for folder in ("recipes", "studies") for path in (ROOT / "mitigate" / folder).rglob("*.py")):
         mine = recipe_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
         assert {recipe for name in imported(path) if (recipe := recipe_of(name))} <= {mine}, path
 

@@ -15,7 +15,8 @@ from omegaconf import OmegaConf
 from mitigate import __version__
 from mitigate.cli import FIRST, answer, own_settings
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import Config, command, plain, result_settings
+from mitigate.recipes.config import Config, plain
+from mitigate.recipes.job import command, result_settings
 from mitigate.settings import settings
 
 CONF = [ROOT / "conf"]

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from mitigate.finished import open_run
 from mitigate.load.targets import list_of_runs
-from mitigate.recipes.loading import shown_targets
+from mitigate.recipes.config import Config
 from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = """target,category,forms,kind
@@ -115,7 +115,7 @@ def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_
     categories = ["disability", "gender", "origin", "profession", "own"]
     assert dict(about.select("target", "category").iter_rows()) == dict(zip(NAMES, categories, strict=True))
     assert about["statements"].to_list() == [2] * 5
-    assert shown_targets(OmegaConf.create({"recipe": {"shown": ["nurse"]}}), about)[1:] == [
+    assert Config(OmegaConf.create({"recipe": {"shown": ["nurse"]}}), {}).shown_targets(about)[1:] == [
         *("deaf person", "non-binary person", "roma", "laywer")
     ]
     metrics = json.loads((main_job / "metrics.json").read_text())

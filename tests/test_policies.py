@@ -27,7 +27,7 @@ from mitigate.policies import (
 )
 from mitigate.policies.base import reorder
 from mitigate.policies.choose import draw_as_many
-from mitigate.recipes.job import build
+from mitigate.recipes.instantiate import build
 from mitigate.recipes.mitigate import make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.triples import PROBED

@@ -7,7 +7,7 @@ import pytest
 from command import composed
 from served import finished_run
 
-from mitigate.recipes.job import plain
+from mitigate.recipes.config import plain
 from mitigate.serve.rules import RECIPES, Rules, allowed
 from mitigate.settings import CONF, WrongError, settings
 

@@ -12,7 +12,7 @@ from command import composed, here
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import plain
+from mitigate.recipes.config import plain
 from mitigate.settings import all_settings, build, settings
 from mitigate.train.settings import Training
 

@@ -15,8 +15,8 @@ from omegaconf import OmegaConf
 from mitigate.cli import check_gone, in_words, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.package_data import rows_of
-from mitigate.recipes.job import Config, build
-from mitigate.recipes.loading import probed_targets
+from mitigate.recipes.config import Config
+from mitigate.recipes.instantiate import build
 
 OWN = """
 from mitigate import Labels
@@ -114,7 +114,7 @@ def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tm
     assert (config.probe.relations, config.score.extra) == (["CapableOf"], ["keyword"])
     assert config.probe.targets == "own.csv"  # may be a text
     own = ran("probe.targets=[Germens]", "probe.new_targets=true", f"paths.outputs={tmp_path}", "tracking=none")
-    assert (own.done, probed_targets(seen[1])) == ("", ["Germens"])
+    assert (own.done, seen[1].probed_targets()) == ("", ["Germens"])
 
 
 @pytest.mark.parametrize(

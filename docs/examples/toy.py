@@ -5,7 +5,9 @@ from typing import Any
 import polars as pl
 
 import mitigate
-from mitigate.recipes.job import Config, build, open_job, say
+from mitigate.recipes.config import Config
+from mitigate.recipes.instantiate import build
+from mitigate.recipes.job import open_job, say
 
 
 def run(config: Config) -> None:

@@ -15,6 +15,7 @@ from mitigate.load import triples as triples_file
 from mitigate.load.stream import Loaded, OnBadLine, Streamed, first
 from mitigate.load.table import Columns
 from mitigate.progress import notice
+from mitigate.stages import digest_of_values
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, comet_relations, named, with_own
 
@@ -219,3 +220,9 @@ def sample_triples() -> pl.DataFrame:
     """Return the sample corpus, columns TRIPLES, with the splits train, dev, dev2 and test. It is small and was written
     for demonstrations: figures of it are not findings."""
     return conceptnet.sample().rows
+
+
+def digest_of_relations(own: Sequence[Relation]) -> bytes:
+    """The hash of a user's own relations with their wordings, which affect labels; b"" where there are none. The same
+    triples in other words are another run."""
+    return digest_of_values(list(own)).encode() if own else b""

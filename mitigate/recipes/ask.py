@@ -15,7 +15,7 @@ from mitigate.finished import read_runs, short_names
 from mitigate.measure.agreement import CLASSES
 from mitigate.probe.answers import Answers, find_relation, shared_relations
 from mitigate.progress import complain, say
-from mitigate.recipes.job import Config
+from mitigate.recipes.config import Config
 from mitigate.triples import OTHER, TEMPLATES, label_columns
 
 WORDS = {**CLASSES, OTHER: "other"}

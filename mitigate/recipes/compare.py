@@ -22,7 +22,8 @@ from mitigate.measure.base import PAPER_SCORERS, bounds, key_of
 from mitigate.measure.compare import FAILS, HOLDS, OPEN, Endpoints
 from mitigate.measure.contrasts import Plan, differences, filtered_by, make_plan, numbers_of, roles_of
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Config, Job, call, folder_name, is_brief, open_job, say, say_page_notes
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import Job, call, folder_name, is_brief, open_job, say, say_page_notes
 from mitigate.report import compare as report
 from mitigate.report.page import write
 from mitigate.stages import in_folder

@@ -19,9 +19,9 @@ from mitigate.measure.quality import OF_RESOURCE, kept_by_target
 from mitigate.measure.statements import long_texts, table_bytes
 from mitigate.policies import Policy, Scored, check_left, check_relations, choice_of
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Config, Job, perform, say, say_notes
-from mitigate.recipes.loading import load_data, read_target_list, say_downloads
-from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import Job, perform, say, say_downloads, say_notes
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.score.labeller import Labeller
@@ -57,10 +57,10 @@ class Plan:
 def run(config: Config) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
     scorers = Scorers(config.score)
-    policy, origin = scorers.policy(config.policy), reporting.origin(config, ["data"])["data"]
+    policy, origin = scorers.policy(config.policy), config.described(["data"])["data"]
     check_filters(policy)
     verbalise.check(config.measure.masking)
-    say_downloads(config, missing(config, ["data"]))
+    say_downloads(config, config.missing(["data"]))
     say(f"policy {policy.name}, data {config.data.name}")
     plan = make_plan(config, scorers, policy, origin)
     target_list, relations = plan.labeller.target_list, list(plan.corpus.own_relations)
@@ -75,10 +75,10 @@ def run(config: Config) -> None:
 
 def make_plan(config: Config, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    corpus = triples_of(load_data(config))
+    corpus = triples_of(config.load_data())
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
-    target_list, notices = read_target_list(config)
+    target_list, notices = config.target_list()
     notices = [*corpus.notices, *notices]
     say_notes(notices)
     say(f"  {counted(corpus.rows.height, 'triple')}")
@@ -86,7 +86,7 @@ def make_plan(config: Config, scorers: Scorers, policy: Policy, origin: Mapping[
     return Plan(
         policy=policy,
         corpus=corpus,
-        labeller=make_labeller(config, labelling, target_list, corpus.own_relations),
+        labeller=config.labeller(labelling, target_list, corpus.own_relations),
         roles=scorers.roles,
         origin={**origin, "notices": notices},
         format=config.recipe.format,

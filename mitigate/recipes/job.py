@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -22,8 +21,8 @@ from mitigate.measure.base import own_measures
 from mitigate.measure.results import Results, as_json
 from mitigate.package_data import VERSION
 from mitigate.progress import LINES, SELDOM, Showing, Status, listening, say
-from mitigate.recipes.instantiate import build as build
-from mitigate.settings import check, deciding
+from mitigate.recipes.config import Config, plain
+from mitigate.settings import deciding
 from mitigate.stages import SETTINGS, MissingError, Result, Run, Work, digest_of_values
 from mitigate.tracking.record import Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.outside_text import counted, with_texts, without_folders
@@ -36,23 +35,6 @@ PARTS = re.compile(r"""[=,\[\]{}'"]+|: """)  # between the names in an argument
 LONGEST_TAG = 64  # characters, in W&B
 LONGEST_NAME = 100  # characters of a run folder's name, before its hash
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
-
-
-@dataclass(frozen=True)
-class Config:
-    """The configuration of a job: its groups as objects of their classes (mitigate.settings), and all of it as
-    composed, whose other parts are read as its attributes too."""
-
-    node: DictConfig
-    groups: Mapping[str, Any]
-
-    def __getattr__(self, name: str) -> Any:
-        return self.groups[name] if name in self.groups else getattr(self.node, name)
-
-
-def configured(node: DictConfig) -> Config:
-    """A composed configuration with its groups built. Raises MitigateError for wrong settings."""
-    return Config(node, check(plain(node)))
 
 
 class Job:
@@ -383,10 +365,10 @@ def provenance(config: Config, more: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def plain(node: Any) -> Any:
-    """A part of the configuration as plain lists and dicts; anything else as it is."""
-    node = node.node if isinstance(node, Config) else node
-    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+def say_downloads(config: Config, downloads: Sequence[str]) -> None:
+    """A line for each download, before it."""
+    for download in downloads:
+        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {download}")
 
 
 def say_notes(notices: Iterable[str]) -> None:

@@ -15,9 +15,9 @@ from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.measure.identity import identity_word_notices
 from mitigate.measure.statements import FORMATS, count_labels, label_names, long_texts, table_bytes
-from mitigate.recipes.job import Config, Job, perform, say, say_notes
-from mitigate.recipes.loading import load_data, read_target_list
-from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.scorers import Scorers
 from mitigate.score.base import IDENTITY
 from mitigate.score.labeller import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.score.labels import Asks
@@ -56,9 +56,9 @@ def run(config: Config) -> None:
 
 def label_table(config: Config, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
     """Label the rows of a file of texts, or without one those that `data` names."""
-    loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
+    loaded: Any = config.load_data() if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.rows if loaded.kind == "statements" else None
-    target_list, notices = read_target_list(config, statements if file is None else None)
+    target_list, notices = config.target_list(statements if file is None else None)
     say_notes([*loaded.notices, *notices])
     table, own = (loaded.rows, list(loaded.own_relations)) if statements is None else (statements, [])
     if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
@@ -66,7 +66,7 @@ def label_table(config: Config, file: str | None, scorers: list[Scorer], output:
             f"the data already has a column {taken[0]}, which the labels of the scorer {taken[0]} would replace; "
             "leave data.label_column out"
         )
-    labeller = make_labeller(config, scorers, target_list, own)
+    labeller = config.labeller(scorers, target_list, own)
     by = config.score.regard or config.score.sentiment or scorers[0].name
     parts = config.recipe.name, "texts" if file else config.data.name, by
     if config.dry_run and any(isinstance(scorer, Asks) for scorer in scorers):
@@ -96,9 +96,9 @@ def record(job: Job) -> None:
 
 def label_given(config: Config, texts: list[str], scorers: list[Scorer], output: Path | None) -> None:
     """Label texts of the command."""
-    target_list, notices = read_target_list(config)
+    target_list, notices = config.target_list()
     say_notes(notices)
-    table, cache = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1), label_cache(config)
+    table, cache = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1), config.label_cache()
     if config.dry_run:
         say_notes(texts_to_ask(scorers, mask(table, target_list=target_list), cache))
         scorers = [scorer for scorer in scorers if not isinstance(scorer, Asks)]

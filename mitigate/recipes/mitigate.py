@@ -14,7 +14,7 @@ from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.finished import find_beside
-from mitigate.load.corpus import Corpus, corpus_of
+from mitigate.load.corpus import Corpus, corpus_of, digest_of_relations
 from mitigate.load.statements import harms_triples
 from mitigate.measure.caveats import of_critic, same_sources
 from mitigate.measure.intervals import Bootstrap
@@ -27,9 +27,11 @@ from mitigate.probe.candidates import choose_of_heads, label_candidates, with_co
 from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.probe.corpus import held_out_likelihood, published_likelihood
 from mitigate.probe.generator import event_heads, held_out_prompts, probe_generator, probe_heads
-from mitigate.recipes import loading, model_spec, reporting
-from mitigate.recipes.job import Config, Job, build, is_repeat_in_sweep, may_record_texts, open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.recipes import model_spec, reporting
+from mitigate.recipes.config import Config
+from mitigate.recipes.instantiate import build
+from mitigate.recipes.job import Job, is_repeat_in_sweep, may_record_texts, open_job, say, say_downloads, say_notes
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.report import mitigate as page
 from mitigate.score.labeller import Labeller, not_neutral
@@ -66,11 +68,11 @@ def run(config: Config) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration and not is_repeat_in_sweep(config):
         say("Demonstration on a small corpus written for it: its results say nothing about the world.")
-    downloads = missing(config, ["data", "model"])
-    loading.say_downloads(config, downloads)
+    scorers, downloads = Scorers(config.score), config.missing(["data", "model"])
+    say_downloads(config, downloads)
     if config.dry_run and downloads:
         return None
-    plan = make_plan(config, Scorers(config.score))
+    plan = make_plan(config, scorers)
     policy, ask, labeller = plan.policy, plan.probe, plan.labeller
     chooses, by_contrast = choice_of(policy) is not None, needs_of(policy) == "contrast"
     here: dict[str, Any] = {"device": plan.devices[0]}  # of a single process
@@ -211,29 +213,29 @@ class Plan:
 def make_plan(config: Config, scorers: Scorers) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     scorers.check_roles()
-    policy, described = scorers.policy(config.policy), reporting.origin(config)
+    policy, described = scorers.policy(config.policy), config.described()
     verbalise.check(config.measure.masking)
-    settings, where = model_spec.training_settings(config)
+    settings, where = config.training()
     launch.check(settings, **where)
     search = _search(config, policy)
     devices = find_devices(config.probe.device, config.probe.processes)
     data, score = config.data, config.score
     corpus = corpus_of(
-        loading.load_data(config),
+        config.load_data(),
         config.probe.relations,
         only_in_data=data.probe_relations == "data",
         comet=data.asked_relations != "data",
         holdout=data.holdout,
     )
     check_relations(policy, with_own(corpus.own_relations))
-    chosen = choose_targets(loading.probed_targets(config), corpus.triples, config.probe.fewest)
+    chosen = choose_targets(config.probed_targets(), corpus.triples, config.probe.fewest)
     target_list = list_of(chosen)
     start = _start(config, policy, corpus, settings, where)
     plausibility = build(score.plausibility, "score.plausibility") if score.plausibility else None
     people = build(score.people_valid, "score.people_valid") if score.people_valid else None
     critic = scorers.critic(policy)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
-    labeller = make_labeller(config, labelling, target_list, corpus.own_relations)
+    labeller = config.labeller(labelling, target_list, corpus.own_relations)
     probe, not_measured = _probe(config, corpus, chosen, start, plausibility)
     asked = prompts(probe.targets, list(probe.relations.items()), probe.events)
     trained_on = corpus.triples.filter("valid", split="train") if config.train else corpus.triples.clear()
@@ -245,7 +247,7 @@ def make_plan(config: Config, scorers: Scorers) -> Plan:
         "policy": policy.name,
         "data": data.name,
         "model": config.model.name,
-        "fingerprint": digest_of(content + loading.digest_of_relations(own)),
+        "fingerprint": digest_of(content + digest_of_relations(own)),
     }
     plan = Plan(
         policy=policy,
@@ -281,7 +283,7 @@ def make_plan(config: Config, scorers: Scorers) -> Plan:
             *base_model.cut_notices(start, asked, trained_on),
             *unlifted,
         ],
-        shown=loading.shown_targets(config, probe.targets),
+        shown=config.shown_targets(probe.targets),
         origin=described,
     )
     plan.notices.extend([*same_sources(plan.fingerprints), *of_critic(critic, people)])

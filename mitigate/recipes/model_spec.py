@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Policy
-from mitigate.recipes.instantiate import named
-from mitigate.recipes.job import Config, build
+from mitigate.recipes.instantiate import build, named
 from mitigate.train.base_model import Start
 from mitigate.train.base_model import find_start as find
-from mitigate.train.comet import Settings
 from mitigate.train.generator import OF_TRANSFORMERS
 from mitigate.train.settings import Generator
 from mitigate.words.relations import Relation
@@ -71,10 +68,3 @@ def check_trained(settings: Generator, train: bool, policy: Policy) -> None:
             f"policy={policy.name} changes training triples, and the model is not trained (train=false); set "
             "policy=none"
         )
-
-
-def training_settings(config: Config) -> tuple[Settings, dict[str, Any]]:
-    """The settings of a training, and its devices."""
-    trainer = asdict(config.trainer)
-    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy")}
-    return Settings(**trainer | {"seed": config.seed}), where

@@ -1,19 +1,17 @@
 """Provenance for the reports of all recipes, and records in W&B."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from mitigate.finished import source_of as source_of
-from mitigate.load.settings import Data
 from mitigate.measure.results import Results
-from mitigate.recipes.job import Config, Job, say
+from mitigate.recipes.config import title_of as title_of
+from mitigate.recipes.job import Job, say
 from mitigate.tracking.headlines import Chart, headlines
 
 NOTHING: Mapping[str, str] = {}
-DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
 SHOW_TEXTS = ["regions", "bars", "shown", "professions"]  # groups of pictures that name targets or professions
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
 
@@ -25,18 +23,6 @@ def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
         for one in job.run.results
     ]
     return {"name": job.folder.name, "command": job.command, "stages": stages, "facts": job.provenance(more)}
-
-
-def origin(config: Config, groups: Sequence[str] = tuple(DESCRIBED)) -> dict[str, dict[str, Any]]:
-    """The description of data and model for a page and a model's card; `source` is the data's attribution, or else its
-    title."""
-    found = {group: {name: getattr(getattr(config, group), name) for name in DESCRIBED[group]} for group in groups}
-    return found | {"data": {**found["data"], "source": config.data.attribution or title_of(config.data)}}
-
-
-def title_of(data: Data) -> str:
-    """The title of the resource that the group `data` names; for a file of a user's own its name."""
-    return data.title or (Path(data.path).name if data.path else data.name)
 
 
 def say_verdict(verdict: str, cost: str) -> None:

@@ -1,29 +1,24 @@
 """Scorers that the configuration names, and how they label. In tables and metrics, a scorer that measures its role is
 called by the role, any other by the name it is configured under (triples.called)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.base import check_scorer_name, find, key_of
 from mitigate.policies import Drop, Policy, needs_of, renamed
+from mitigate.recipes.config import Config
 from mitigate.recipes.instantiate import build, named
-from mitigate.recipes.job import Config
 from mitigate.score.base import check_name, identified
-from mitigate.score.labeller import Labeller
 from mitigate.score.settings import Score
 from mitigate.score.workers import OnWorkers
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.triples import ROLES, Scorer, called, role_scorers
-from mitigate.words.relations import Relation
-from mitigate.words.targets import TargetList
 
 NETWORKS = ("minilm", "bert", "crowd2", "crowd_lm", "frames")  # scorers slow enough to use workers
 
@@ -132,35 +127,6 @@ class Scorers:
         if unknown := [name for name in policy.reads if name not in known]:
             raise one_of("scorer in policy.scorers", unknown[0], known)
         return renamed(policy, self.names)
-
-
-def label_cache(config: Config) -> LabelStore:
-    """The labels that all runs share."""
-    return LabelStore(Path(config.paths.cache) / "labels")
-
-
-def make_labeller(
-    config: Config, scorers: Sequence[Scorer], target_list: TargetList, own_relations: Sequence[Relation] = ()
-) -> Labeller:
-    """The labelling of triples and sentences by these scorers: masked as measure.masking states, with cached labels."""
-    return Labeller(scorers, config.measure.masking, target_list, own_relations, label_cache(config))
-
-
-def missing(config: Config, groups: Iterable[str]) -> list[str]:
-    """A line for each download of what is not at hand: what, from where and to where; of these groups, such as data and
-    model, and of the scorers, those of the policy included where data is filtered."""
-    nodes: dict[str, Any] = {f"{group} {config.node[group].name}": config.node[group] for group in groups}
-    score, policy = config.score, config.node.policy
-    scorers = [*(getattr(score, role) for role in ROLES), *score.extra]
-    parts = [policy, policy.get("first"), policy.get("second")] if "data" in groups else []
-    scorers += [name for part in parts if part for name in part.get("scorers", ())]
-    nodes |= {f"scorer {name}": score.scorers[name] for name in scorers if name in score.scorers}
-    return [
-        f"{what} from {address}"
-        for what, node in nodes.items()
-        if node.get("missing")
-        for address in build(node["missing"], f"missing of {what}")
-    ]
 
 
 def check_optimised(config: Config) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mitigate.errors import MitigateError, check_installed
 from mitigate.files import system_errors
-from mitigate.recipes.job import Config, say
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import say
 from mitigate.settings import CONF
 
 SHORTEST_TOKEN = 16  # characters

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from mitigate.errors import MitigateError
 from mitigate.finished import FinishedRun, open_run
 from mitigate.package_data import VERSION
-from mitigate.recipes.job import Config, say, say_notes
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import say, say_notes
 from mitigate.words.outside_text import counted
 
 CARD, PAGE = "README.md", "report.html"

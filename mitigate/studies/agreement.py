@@ -20,8 +20,9 @@ from mitigate.measure.base import ENDS, bounds
 from mitigate.measure.caveats import same_sources
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
-from mitigate.recipes.job import Config, open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers, drop_policies, label_cache
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import open_job, say, say_notes
+from mitigate.recipes.scorers import Scorers, drop_policies
 from mitigate.report.numbers import number
 from mitigate.report.sections import scorers_beside_people
 from mitigate.report.table import Table, as_markdown, as_text, figures, grouped, text
@@ -48,7 +49,7 @@ def run(config: Config) -> None:
     configured = {name: getattr(config.score, name) if name in ROLES else name for name in names}
     learnt_from = {name: sources(scorers.nodes[node]) for name, node in configured.items()}
     texts = terms.term_texts(config.recipe.terms, config.seed)
-    intervals, cache = Bootstrap(resamples=config.measure.resamples, seed=config.seed), label_cache(config)
+    intervals, cache = Bootstrap(resamples=config.measure.resamples, seed=config.seed), config.label_cache()
     if config.dry_run:
         say_notes(texts_to_ask(compared, rated, cache, [texts["text"]]))
     source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))

@@ -15,6 +15,7 @@ from scipy.stats import binomtest
 
 from mitigate import files
 from mitigate.errors import MitigateError, one_of
+from mitigate.load.corpus import digest_of_relations
 from mitigate.load.stream import CHUNK, Chunk, Counts, Kind, Loaded, Streamed
 from mitigate.load.targets import (
     SENSES,
@@ -33,9 +34,10 @@ from mitigate.measure.results import Results, measured
 from mitigate.measure.statements import Labelling, Measurement, labellings
 from mitigate.package_data import frame_of
 from mitigate.progress import progress
-from mitigate.recipes import loading, reporting
-from mitigate.recipes.job import Config, may_record_texts, open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers, make_labeller
+from mitigate.recipes import reporting
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import may_record_texts, open_job, say, say_notes
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import sections
 from mitigate.report.numbers import number as as_number
 from mitigate.report.numbers import span
@@ -64,7 +66,7 @@ DRAWN = "Examples are of {:,} statements, chosen by chance from {:,}; figures ar
 
 def run(config: Config) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
-    loaded, named, measure = loading.load_data(config), loading.named_targets(config), config.measure
+    loaded, named, measure = config.load_data(), config.named_targets(), config.measure
     options = {name: value for name, value in config.data.load.items() if name not in WHERE}
     resource, chosen = resource_of(loaded, named, splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
@@ -72,17 +74,17 @@ def run(config: Config) -> float | None:
     search = Search(targets, match, target_list, measure.texts)
     check(measure.texts, resource)
     scorers, given = Scorers(config.score), given_labels(config.data.label_column)
-    labeller = make_labeller(config, [] if given else scorers.labelling, target_list, loaded.own_relations)
+    labeller = config.labeller([] if given else scorers.labelling, target_list, loaded.own_relations)
     templates = resource.templates(measure.template)
     columns = [Labelling(given, given, "paper")] if given else labellings(labeller.scorers, templates)
     intervals = Bootstrap(resamples=measure.resamples, seed=config.seed)
     how = Measurement(targets, columns, target_list, intervals, measure.empty_targets)
     content = loaded.digest.encode() + as_parquet(targets) + target_list.content
-    source = files.digest_of(content + loading.digest_of_relations(loaded.own_relations))
+    source = files.digest_of(content + digest_of_relations(loaded.own_relations))
     everywhere = [name for role, name in scorers.names.items() if role == "sentiment"]
     is_theirs = named is None and measure.template != "neutral" and any(label.scorer in ROLES for label in columns)
     paper = config.data.paper if is_theirs else None
-    title, described = reporting.title_of(config.data), reporting.origin(config, ["data"])["data"]
+    title, described = reporting.title_of(config.data), config.described(["data"])["data"]
     say_notes(notice_of_own(targets))
     say(f"  {title}: {loaded.size}, {counted(targets.height, 'target')}")
 
@@ -142,7 +144,7 @@ def run(config: Config) -> float | None:
             explained=paper_notes(paper) if paper else [],
             title=title,
             demonstration=DEMONSTRATED if described["demonstration"] else False,
-            chosen=loading.shown_targets(config, targets),
+            chosen=config.shown_targets(targets),
             after=[tallied, job.folder.name],
             using=lambda work: {"folder": work.folder, "about": reporting.about(job, facts)},
         )

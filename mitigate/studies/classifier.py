@@ -32,7 +32,8 @@ from mitigate.measure.identity import identity_metrics, identity_summary, label_
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.quality import accuracy, best_threshold, valid_share
 from mitigate.measure.results import keyed, of_study
-from mitigate.recipes.job import Config, Job, open_job, say, say_notes
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import Job, open_job, say, say_notes
 from mitigate.score.base import make_scorer
 from mitigate.score.people import MEANING, VALID, Crowd2, CrowdLM, PeopleValid, features, plain, polarity
 from mitigate.score.precision import native_dtype

@@ -32,7 +32,8 @@ from mitigate.measure.results import keyed, of_study
 from mitigate.package_data import frame_of
 from mitigate.progress import progress
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Config, open_job, say
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import open_job, say
 from mitigate.report import page, plots
 from mitigate.report.numbers import number, span
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section

@@ -40,9 +40,9 @@ from mitigate.measure.ratings import (
 from mitigate.measure.results import keyed, of_study
 from mitigate.package_data import frame_of
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Config, open_job, say, say_notes
-from mitigate.recipes.loading import load_data, named_targets, read_target_list
-from mitigate.recipes.scorers import Scorers, label_cache
+from mitigate.recipes.config import Config
+from mitigate.recipes.job import open_job, say, say_notes
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import plots
 from mitigate.report.numbers import number, p_value, signed
 from mitigate.report.page import OPEN, Number, Page, Part, Picture, Section, environment
@@ -112,14 +112,14 @@ def make_survey(config: Config) -> None:
         pool = statements_of_runs(folders, humans.relations, TOP)
         target_list = list_of_runs(map(open_run, folders))
     else:
-        loaded, path = load_data(config), config.data.path
+        loaded, path = config.load_data(), config.data.path
         if loaded.kind != "statements":
             raise MitigateError(
                 f"data={config.data.name} has no statements for a survey; set data=statements data.path={path}"
             )
         pool, notices = statements_of_file(loaded.rows, Path(path).name.split(".")[0], TOP, seed), loaded.notices
-    if not folders or named_targets(config) is not None:
-        target_list, others = read_target_list(config)
+    if not folders or config.named_targets() is not None:
+        target_list, others = config.target_list()
         notices = [*notices, *others]
     say_notes(notices)
     sources = pool["source"].unique(maintain_order=True).to_list()
@@ -356,14 +356,14 @@ def measure_ratings(config: Config) -> None:
         ratings = read_labelled_sentences(rated_sets(root / "humans"))
     else:
         raise MitigateError(WAYS)
-    if named_targets(config) is not None:
-        target_list, others = read_target_list(config)
+    if config.named_targets() is not None:
+        target_list, others = config.target_list()
         ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *others])
     say_notes(ratings.notices)
     configured, listed, sources = Scorers(config.score), ratings.target_list, ratings.sources
     scorers = configured.rated(dict.fromkeys(["keyword", *config.score.extra]))
     names = [scorer.name for scorer in scorers]
-    intervals, using = Bootstrap(resamples=config.measure.resamples, seed=config.seed), {"cache": label_cache(config)}
+    intervals, using = Bootstrap(resamples=config.measure.resamples, seed=config.seed), {"cache": config.label_cache()}
     pool = b"" if ratings.pool is None else as_parquet(ratings.pool)
     content = digest_of(as_parquet(ratings.rated) + listed.content + pool)
     with open_job(config, f"{config.recipe.name}-ratings-{config.score.regard}", content) as job:

@@ -28,7 +28,9 @@ from mitigate.measure.results import measured
 from mitigate.package_data import frame_of
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Config, build, folder_name, may_record_texts, open_job, say, say_notes
+from mitigate.recipes.config import Config
+from mitigate.recipes.instantiate import build
+from mitigate.recipes.job import folder_name, may_record_texts, open_job, say, say_notes
 from mitigate.report import plots, sections
 from mitigate.report.numbers import number
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section, write

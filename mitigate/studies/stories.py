@@ -15,7 +15,7 @@ import polars as pl
 from mitigate import files
 from mitigate.errors import MitigateError, one_of
 from mitigate.load import prompts as prompt_files
-from mitigate.load.corpus import relations_in_training, triples_of
+from mitigate.load.corpus import digest_of_relations, relations_in_training, triples_of
 from mitigate.load.statements import BETWEEN
 from mitigate.load.stream import Loaded, Streamed
 from mitigate.load.targets import targets_of_statements, those_about
@@ -29,9 +29,11 @@ from mitigate.measure.stories import STORY, compare_within_templates, measure_st
 from mitigate.policies import Policy, apply_policy, check_relations, choice_of
 from mitigate.probe.comet import find_devices
 from mitigate.probe.stories import Sampling, Wording, ask_stories, sample_stories, story_of
-from mitigate.recipes import loading, model_spec, reporting
-from mitigate.recipes.job import GROUPS, Config, Job, build, may_record_texts, open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.recipes import model_spec, reporting
+from mitigate.recipes.config import Config
+from mitigate.recipes.instantiate import build
+from mitigate.recipes.job import GROUPS, Job, may_record_texts, open_job, say, say_downloads, say_notes
+from mitigate.recipes.scorers import Scorers
 from mitigate.report import sections
 from mitigate.report.numbers import number, p_value
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
@@ -61,13 +63,13 @@ CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the pr
 def run(config: Config) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
     groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
-    downloads = missing(config, groups)
-    loading.say_downloads(config, downloads)
+    downloads = config.missing(groups)
+    say_downloads(config, downloads)
     if config.dry_run and downloads:
         return None
     probe, sampling, scorers = find_probe(config), sampling_of(config), Scorers(config.score).labelling
     targets, target_list = probe.targets.select("target", "category"), list_of(probe.targets)
-    labeller = make_labeller(config, scorers, target_list)
+    labeller = config.labeller(scorers, target_list)
     measure, intervals = config.measure, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     # A sentence has no relation, and so one template only.
     how = Measurement(targets, labellings(scorers, ["paper"]), target_list, intervals, measure.empty_targets)
@@ -121,7 +123,7 @@ def run(config: Config) -> float | None:
             demonstration=probe.resource is not None and probe.resource.described["data"]["demonstration"],
             fewest=sampling.fewest,
             sampled=probe.is_generated,
-            chosen=loading.shown_targets(config, targets),
+            chosen=config.shown_targets(targets),
             after=[job.folder.name],
             using=lambda work: {"folder": work.folder, "about": reporting.about(job, facts())},
         )
@@ -229,7 +231,7 @@ def find_probe(config: Config) -> Probe:
 
 
 def _of_file(config: Config) -> Probe:
-    wanted = loading.probed_targets(config)
+    wanted = config.probed_targets()
     if config.recipe.prompts is not None:
         raise MitigateError(
             f"the stories of data.path={config.data.path} have prompts of their own; leave recipe.prompts out"
@@ -253,14 +255,14 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
             "a generator that learns texts first (recipe.post_train=true) continues texts and answers no chat; leave "
             "model.prompt=chat out, or set recipe.post_train=false"
         )
-    settings, where = model_spec.training_settings(config)
+    settings, where = config.training()
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
     if where["strategy"] == "fsdp":
         raise MitigateError("recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out")
     launch.check(settings, **where)
     check_training(settings)
-    corpus = triples_of(loading.load_data(config))
+    corpus = triples_of(config.load_data())
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
     rows, chosen, notices = find_prompts(config, corpus.rows)
@@ -268,10 +270,10 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
     check_tells(start)
     scorers = Scorers(config.score)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
-    labeller = make_labeller(config, labelling, list_of(chosen), corpus.own_relations)
-    resource = Resource(corpus, policy, labeller, settings, where["accelerator"], reporting.origin(config))
+    labeller = config.labeller(labelling, list_of(chosen), corpus.own_relations)
+    resource = Resource(corpus, policy, labeller, settings, where["accelerator"], config.described())
     content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
-    digest = start.weights + files.digest_of(content + loading.digest_of_relations(corpus.own_relations))
+    digest = start.weights + files.digest_of(content + digest_of_relations(corpus.own_relations))
     generator = f"{base} after {config.data.name}, policy {config.policy.name}"
     notices = [*corpus.notices, *notices]
     return Probe(rows, chosen, generator, digest, notices, start, device, resource=resource)
@@ -298,7 +300,7 @@ def check_tells(start: Start) -> None:
 def find_prompts(config: Config, train: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The prompts of the project's templates or of the user's file, the targets that they are about, and notices.
     train: triples whose targets are those of probe.targets=data."""
-    wanted, recipe = loading.probed_targets(config), config.recipe
+    wanted, recipe = config.probed_targets(), config.recipe
     choose = partial(choose_targets, wanted, train, config.probe.fewest)
     if recipe.prompts is None:
         if recipe.most_prompts is not None:
