@@ -2,8 +2,7 @@
 verbalise > score > filter."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -13,14 +12,13 @@ import polars as pl
 from mitigate import files, verbalise
 from mitigate.errors import MitigateError
 from mitigate.load.corpus import relations_in_training, triples_of
-from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.filtered import loss_notices, measure_filter
 from mitigate.measure.quality import OF_RESOURCE, kept_by_target
 from mitigate.measure.statements import long_texts, table_bytes
 from mitigate.policies import Policy, Scored, check_left, check_relations, choice_of
 from mitigate.recipes import reporting
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import Job, perform, say, say_downloads, say_notes
+from mitigate.recipes.job import open_job, say, say_downloads, say_notes
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.report.table import Column, Table, as_text, text
@@ -37,23 +35,6 @@ SIGNS = {PREJUDICE: "−1", NEUTRAL: "0", FAVOURITISM: "+1"}
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
-@dataclass(frozen=True)
-class Plan:
-    """All that is read and checked before the first stage."""
-
-    policy: Policy
-    corpus: Loaded | Streamed
-    labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
-    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
-    origin: Mapping[str, Any]  # the description of the data for the datasheet
-    format: str
-
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        """The fingerprints of all that label, by their names."""
-        return {scorer.name: scorer.fingerprint for scorer in self.labeller.scorers}
-
-
 def run(config: Config) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
     scorers = Scorers(config.score)
@@ -62,19 +43,6 @@ def run(config: Config) -> None:
     verbalise.check(config.measure.masking)
     say_downloads(config, config.missing(["data"]))
     say(f"policy {policy.name}, data {config.data.name}")
-    plan = make_plan(config, scorers, policy, origin)
-    target_list, relations = plan.labeller.target_list, list(plan.corpus.own_relations)
-    name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
-    source = digest_of_values(plan.corpus.rows, target_list, relations)
-    found = perform(config, name, source, partial(pipeline, plan=plan), record, facts={"scorers": plan.fingerprints})
-    if found:
-        written, ledger = found["data_set"], found["ledger"].table()
-        say_files(plan, written.path.parent, ledger, written.facts())
-        check_left(policy, ledger)  # at the end, so that the dropped triples can be looked at
-
-
-def make_plan(config: Config, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
-    """Everything the stages need, with all faults of settings and input raised here."""
     corpus = triples_of(config.load_data())
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
@@ -83,55 +51,43 @@ def make_plan(config: Config, scorers: Scorers, policy: Policy, origin: Mapping[
     say_notes(notices)
     say(f"  {counted(corpus.rows.height, 'triple')}")
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
-    return Plan(
-        policy=policy,
-        corpus=corpus,
-        labeller=config.labeller(labelling, target_list, corpus.own_relations),
-        roles=scorers.roles,
-        origin={**origin, "notices": notices},
-        format=config.recipe.format,
-    )
+    labeller = config.labeller(labelling, target_list, corpus.own_relations)
+    used = [scorer for scorer in labelling if scorer.name in policy.reads]
+    name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
+    source = digest_of_values(corpus.rows, target_list, list(corpus.own_relations))
+    fingerprints = {scorer.name: scorer.fingerprint for scorer in labelling}
+    with open_job(config, name, source, facts={"scorers": fingerprints}) as job:
+        labelled = job.stage("score", Labeller.label, labeller, corpus.rows)
+        ledger = job.stage("ledger", policy.filter, labelled, target_list)
+        job.measure(measure_filter, ledger)
+        facts, place = job.provenance({}), job.folder.name
+        about = {"name": place, "command": portable(job.command), "needs": job.needs}
+        written = job.stage(
+            "data_set",
+            write_data_set,
+            ledger,
+            policy,
+            config.recipe.format,
+            origin={**origin, "notices": notices},
+            scorers={scorer.name: scorers.roles.get(scorer.name, scorer.name) for scorer in used},
+            fingerprints={scorer.name: scorer.fingerprint for scorer in used},
+            after=[place],
+            using=in_folder(**about, facts={name: str(facts[name]) for name in FACTS}),
+        )
+        if job.is_new():
+            reporting.record_metrics(job, job.figures)
+    if not config.dry_run:
+        say_files(policy, config.recipe.format, job.folder, ledger.table(), written.facts())
+        check_left(policy, ledger.table())  # at the end, so that the dropped triples can be looked at
 
 
-def pipeline(job: Job, plan: Plan) -> None:
-    """Run the stages in their order."""
-    policy, labeller = plan.policy, plan.labeller
-    labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
-    ledger = job.stage("ledger", policy.filter, labelled, labeller.target_list)
-    job.measure(measure_filter, ledger)
-    facts = job.provenance({})
-    used = [scorer for scorer in labeller.scorers if scorer.name in policy.reads]
-    job.stage(
-        "data_set",
-        write_data_set,
-        ledger,
-        policy,
-        plan.format,
-        origin=plan.origin,
-        scorers={scorer.name: plan.roles.get(scorer.name, scorer.name) for scorer in used},
-        fingerprints={scorer.name: scorer.fingerprint for scorer in used},
-        after=[job.folder.name],
-        using=in_folder(
-            name=job.folder.name,
-            command=portable(job.command),
-            needs=job.needs,
-            facts={name: str(facts[name]) for name in FACTS},
-        ),
-    )
-
-
-def record(job: Job) -> None:
-    """Record the figures on W&B."""
-    reporting.record_metrics(job, job.figures)
-
-
-def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
+def say_files(policy: Policy, format: str, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
     """Print the files with their numbers of triples, examples, and the relations that lost most."""
-    for name, file in files_of(plan.format).items():
+    for name, file in files_of(format).items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
     say(f"  datasheet   {folder / SHEET}")
     if counts["dropped"]:
-        say(f"\n{as_text(examples(ledger, plan.policy))}\n")
+        say(f"\n{as_text(examples(ledger, policy))}\n")
     say_notes([*loss_notices(ledger), *long_texts(ledger["masked"])])
 
 

@@ -228,27 +228,6 @@ def open_job(
     OmegaConf.update(config.node, "call.folder", str(folder), force_add=True)  # for the end of a sweep
 
 
-Phase = Callable[[Job], None]
-"""A pipeline, or the function that records its results."""
-
-
-def perform(
-    config: Config,
-    name: str,
-    inputs: object,
-    pipeline: Phase,
-    record: Phase = lambda _: None,
-    **more: Any,
-) -> dict[str, Result] | None:
-    """open_job with the stages in one function and the record in another. Returns the results by stage; None with
-    dry_run=true."""
-    with open_job(config, name, inputs, **more) as job:
-        pipeline(job)
-        if job.is_new():
-            record(job)
-    return None if config.dry_run else job.results
-
-
 def _open_tracking(
     config: Config, folder: Path, uploads: Sequence[str], tracked: Mapping[str, Sequence[str]]
 ) -> Tracking:

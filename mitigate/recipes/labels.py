@@ -1,7 +1,6 @@
 """recipe=labels: the scorers' labels of statements, triples, or texts of the command, and the words with the largest
 influence. load > verbalise > score."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from mitigate.measure.agreement import CLASSES
 from mitigate.measure.identity import identity_word_notices
 from mitigate.measure.statements import FORMATS, count_labels, label_names, long_texts, table_bytes
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.job import open_job, say, say_notes
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.base import IDENTITY
 from mitigate.score.labeller import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
@@ -71,27 +70,21 @@ def label_table(config: Config, file: str | None, scorers: list[Scorer], output:
     parts = config.recipe.name, "texts" if file else config.data.name, by
     if config.dry_run and any(isinstance(scorer, Asks) for scorer in scorers):
         say_notes(texts_to_ask(scorers, mask(table, config.measure.masking, target_list, own), labeller.cache))
-    stages = partial(pipeline, labeller=labeller, table=table, occlusion=config.recipe.occlusion)
-    if found := perform(config, "-".join(parts), digest_of_values(table, target_list, own), stages, record):
-        labels = found["labels"].table()
-        save(labels, output)
+    with open_job(config, "-".join(parts), digest_of_values(table, target_list, own)) as job:
+        labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
+        job.measure(count_labels, labels)
+        without = None
+        if config.recipe.occlusion:
+            without = job.stage("occlusion", occlude, labels, scorers, using={"cache": labeller.cache}).table()
+        counts = job.results["metrics"].facts()
+        if job.is_new():
+            job.tracking.summarise(counts)
+    if not config.dry_run:
+        save(labels.table(), output)
         if file:
-            show(labels.head(SHOWN), found["occlusion"].table() if "occlusion" in found else None)
-        say_label_notes(labels, scorers)
-        say(summary(found["metrics"].facts()))
-
-
-def pipeline(job: Job, labeller: Labeller, table: pl.DataFrame, occlusion: bool) -> None:
-    """Run the stages in their order."""
-    labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
-    job.measure(count_labels, labels)
-    if occlusion:
-        job.stage("occlusion", occlude, labels, labeller.scorers, using={"cache": labeller.cache})
-
-
-def record(job: Job) -> None:
-    """Record the counts on W&B."""
-    job.tracking.summarise(job.results["metrics"].facts())
+            show(labels.table().head(SHOWN), without)
+        say_label_notes(labels.table(), scorers)
+        say(summary(counts))
 
 
 def label_given(config: Config, texts: list[str], scorers: list[Scorer], output: Path | None) -> None:
