@@ -15,7 +15,6 @@ from typing import Any
 from mitigate.errors import MitigateError
 
 Send = Callable[[Any], None]
-EXITED = "code that it ran may have called os._exit"  # for a process that ended early without an error
 
 
 class _Failure:

@@ -367,13 +367,6 @@ def left_open(node: Any, path: str = "") -> Iterator[str]:
             yield from left_open(part, f"{path}.{name}" if path else name)
 
 
-def has_key(node: Any, key: str) -> bool:
-    """Return whether a configuration, as plain data, has a value at a key such as "probe.top"."""
-    above, _, name = key.rpartition(".")
-    node = find(node, above) if above else node
-    return isinstance(node, Mapping) and name in node
-
-
 @cache
 def _surroundings() -> frozenset[str]:
     """The keys of settings that do not affect results."""

@@ -65,22 +65,6 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 
-def read_implied(folder: Path) -> list[tuple[str, list[str]]]:
-    """Each implied statement of the partial file IMPLIED, in lower case, with the groups of its post."""
-    path = folder / IMPLIED
-    if not path.is_file():
-        raise MitigateError(f"{folder} has no {IMPLIED}; set data.root to the folder that contains sbic/")
-
-    def plain(texts: Sequence[str | None] | None) -> list[str]:
-        return [words for text in texts or [] if (words := " ".join((text or "").lower().split()))]
-
-    return [
-        (statement, plain(row["targetMinority"]))
-        for row in _rows(path, (), ("targetStereotype", "targetMinority"))
-        for statement in plain(row["targetStereotype"])
-    ]
-
-
 def normalise(post: str) -> str:
     """The common key of copies of a post: its words in lower case, without punctuation and HTML's escapes."""
     text = unicodedata.normalize("NFKC", html.unescape(post)).casefold()

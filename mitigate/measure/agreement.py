@@ -366,15 +366,3 @@ def drop_rules(labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bo
     kinds: dict[str, Any] = {"resource": pl.String, "policy": pl.String, "statements": pl.Int64, "dropped": pl.Float64}
     kinds |= {key: pl.Float64 for name in DROP_FIGURES for key in (name, *bounds(name))}
     return pl.DataFrame(found, schema=kinds)
-
-
-def measure_drop_rules(
-    rated: pl.DataFrame,
-    policies: Sequence[Policy],
-    scorers: Sequence[Scorer],
-    intervals: Bootstrap,
-    *,
-    cache: LabelCache,
-) -> pl.DataFrame:
-    """drop_rules of rated statements that these scorers label."""
-    return drop_rules(label_described(rated, scorers, cache=cache), policies, intervals)

@@ -156,11 +156,6 @@ class Measure:
         return self.best if re.fullmatch(r"[\d.]*", self.best) else "chance"
 
     @property
-    def symbol(self) -> str:
-        """The name as in the paper: "O−", "D_O+"."""
-        return self.name.replace("-", "−").replace("_mean", " mean").replace("neutral_", "neutral ")
-
-    @property
     def brackets(self) -> str:
         """The paper's name in brackets: " (NSM)"; "" for another scorer."""
         return f" ({self.paper[self.scorer]})" if self.paper and self.scorer in self.paper else ""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
+from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from mitigate.files import digest_of
 from mitigate.stages import fingerprint
@@ -31,13 +31,6 @@ class Vader:
     def __call__(self, texts: Sequence[str]) -> Labels:
         strength = compound_scores(texts)
         return Labels(label_of(strength), strength)
-
-    def words(self, text: str) -> list[tuple[str, float]]:
-        """The words of VADER's lexicon in a text with their valence, from -4 to 4, without the effect of other
-        words."""
-        lexicon = analyser().lexicon
-        words = SentiText(text.lower()).words_and_emoticons
-        return [(word, lexicon[word]) for word in words if word in lexicon]
 
 
 def label_of(compound: np.ndarray) -> np.ndarray:

@@ -20,7 +20,6 @@ from mitigate.progress import progress
 from mitigate.train.checkpoints import Checkpoints, SaveRegularly
 from mitigate.train.module import TrainingModule
 
-PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
 LOG_EVERY = 20  # steps
 
