@@ -30,8 +30,8 @@ class RunResults(Results):
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        others = [name for name in ("comparison.json", "humans.json") if (self.folder / name).is_file()]
-        found = Results.of_run(open_run(folder, figures=next(iter(others), "metrics.json")))
+        is_comparison = (self.folder / "comparison.json").is_file()
+        found = Results.of_run(open_run(folder, figures="comparison.json" if is_comparison else "metrics.json"))
         super().__init__(found.table, found.facts)
         self.report = next(iter(sorted(self.folder.glob("*.html"))), self.folder / "report.html")
 
