@@ -38,7 +38,7 @@ FRAMES = [
 ]
 LABELS = [
     *("recipe=labels", "data=statements", "data.path={inputs}/labels.tsv", "data.output={outputs}/labels.csv"),
-    "score.extra=[keyword,crowd,crowd2]",
+    "score.extra=[keyword,crowd2]",
 ]
 COMMANDS = [  # "?": left out where the tree has no such setting
     MAIN,  # ends with their comparison

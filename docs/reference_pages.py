@@ -122,7 +122,7 @@ def commands(shown: Path) -> str:
 
 def names() -> str:
     """The library's public names, with signatures and docstrings, which mkdocstrings reads from the sources."""
-    parts = ["# All names", "All are imported from `mitigate`: `from mitigate import label_statements`."]
+    parts = ["# All names", "All are imported from `mitigate`: `from mitigate import label`."]
     for title, is_type in (("Functions", False), ("Types", True)):
         parts += [f"## {title}"]
         parts += [f"::: mitigate.{name}" for name in sorted(mitigate.__all__) if name[0].isupper() is is_type]

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import DictConfig
 
@@ -103,11 +104,15 @@ def policy(name: str, **settings: Any) -> Policy:
 
 
 def _composed(overrides: Sequence[str]) -> DictConfig:
+    held = GlobalHydra.instance().hydra  # the command's, where a recipe of a user's own calls this
+    GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(config_dir=str(CONF), version_base=None, job_name="mitigate"):
             return compose("config", list(overrides))
     except Exception as error:
         raise _in_words(error) from error
+    finally:
+        GlobalHydra.instance().hydra = held
 
 
 def _in_words(error: Exception) -> Exception:

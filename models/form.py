@@ -32,7 +32,7 @@ FILE = "form.json"
 
 
 class Form:
-    """What belongs to a form besides the network. Stored beside the network's files in form.json."""
+    """The parts of a form besides the network, stored beside the network's files in form.json."""
 
     def __init__(
         self,

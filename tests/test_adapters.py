@@ -127,11 +127,6 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     shape = r"lora_A.default.weight has the shape \(4, 32\) and here \(2, 32\); .*; and 25 more\). Start from the model"
     with pytest.raises(MitigateError, match=rf"last.ckpt does not fit this model \(.*{shape}"):
         trained(start(begun.folder, lora=LORA | {"rank": 2}), tmp_path / "model", **how)
-    with pytest.raises(MitigateError, match=r"q_proj.lora_A.default.weight is not trained here; "):
-        trained(start(begun.folder, lora=LORA | {"targets": ["v_proj"]}), tmp_path / "model", **how)
-    stopped(start(begun.folder, lora=LORA | {"targets": ["q_proj"]}), tmp_path / "few")
-    with pytest.raises(MitigateError, match=r"v_proj.lora_A.default.weight is missing; .* delete the folder .*few to"):
-        trained(begun, tmp_path / "model", checkpoints=tmp_path / "few", fingerprint="one")
     model = AutoModelForCausalLM.from_pretrained(begun.folder)
     model.model.norm.weight.data[5] += 1
     model.save_pretrained(begun.folder)

@@ -14,13 +14,11 @@ import pytest
 from command import ROOT
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 from kge_graphs import planted, write_graph
 from omegaconf import DictConfig, OmegaConf
 from recipe_commands import STATEMENTS, STORIES
 from small_models import save_gpt1, save_llama
 
-from mitigate.cli import in_words
 from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
 from mitigate.probe.comet import check_search, find_devices
@@ -50,16 +48,12 @@ INPUTS = {
     "plurals.tsv": TRIPLES.replace("\tCapableOf", "s\tCapableOf"),
     "inside.tsv": HEADER + "".join(f"old {line}\n" for line in LINES.splitlines()),
     "odd.tsv": HEADER + "lawyer\tLikesToSee\ta judge\nlawyer\tCapableOf\twalk\nnurse\tCapableOf\thelp people\n",
-    "bad.tsv": TRIPLES + "a line without tabs\n",
-    "named.csv": "a,b,c\nlawyer,CapableOf,walk\nnurse,CapableOf,help people\n",
-    "relations.csv": "relation,phrase,neutral_phrase\nLikesToSee,likes to see,sees\n",
     "statements.tsv": STATEMENTS,
     "stories.txt": STORIES,
     "sentences.txt": "the lawyer is kind\nthe nurse reads\n",
     "texts.csv": "id,said\n1,he is kind\n2,she reads\n",
     "others.tsv": HEADER + "cat\tCapableOf\twalk\n",
     "tails.tsv": "relation\ttail\nCapableOf\twalk\nIsA\tperson\n",
-    "targets_wrong.csv": "word\nlawyer\n",
 }
 TRIPLES_FILE = "data=triples data.path=$triples.tsv"
 LLAMA = f"model=hf model.base=$llama {TRIPLES_FILE}"
@@ -86,7 +80,6 @@ CASES = {  # of each step: settings that it refuses, what its message says, and 
         ("probe.device=cuda", "set probe.device=cpu or auto", "probe.device=cpu", "probe.device=auto"),
     ],
     "targets": [
-        ("probe.targets=$targets_wrong.csv", "probe.targets=[lawyer,nurse]", "probe.targets=[lawyer,nurse]"),
         ("probe.targets=lawyers", "allowed: all, data, a list", "probe.targets=all", "probe.targets=data"),
     ],
     "training": [
@@ -95,42 +88,18 @@ CASES = {  # of each step: settings that it refuses, what its message says, and 
     "roles": [("score.sentiment=null score.regard=null", "such as score.sentiment=vader", "score.sentiment=vader")],
     "load": [
         ("data=triples", "set data.path=FILE", "data.path=$triples.tsv"),
-        ("data=triples data.path=$bad.tsv", "data.on_bad_line=skip", "data.on_bad_line=skip"),
-        (
-            "data=triples data.path=$odd.tsv",
-            "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip",
-            *("data.relations=$relations.csv", "data.on_bad_line=skip"),
-        ),
-        ("data=triples data.path=$named.csv", "data.columns={head:", "data.columns={head: a, relation: b, tail: c}"),
+        ("data=triples data.path=$odd.tsv", "or leave such triples out with", "data.on_bad_line=skip"),
         ("data=triples data.path=$lines.tsv", "by their numbers", "data.columns={head: 1, relation: 2, tail: 3}"),
-        (
-            f"recipe=audit {OF_STATEMENTS} data.columns=[who,said]",
-            "must be {target: ..., statement: ...}",
-            "data.columns={target: 1, statement: 2}",
-        ),
-        (
-            "recipe=audit data=sentences data.path=$texts.csv data.columns={statement: text}",
-            "data.columns={statement: NAME}",
-            "data.columns={statement: said}",
-        ),
         ("data=graph data.path=$triples.tsv", "data=triples data.path=FILE", "$triples_file"),
     ],
     "start": [
         (f"{LLAMA} trainer.vocabulary=tails", "(allowed: auto or all)", "trainer.vocabulary=auto"),
         (f"{LLAMA} trainer.strategy=fsdp", "(allowed: auto or ddp)", "trainer.strategy=auto", "trainer.strategy=ddp"),
         (f"{LLAMA} model.layout=comet", "set model.layout=packed", "model.layout=packed"),
-        (
-            f"{LLAMA} model.relation=token train=false policy=none",
-            "set model.relation=phrase or model.relation=words",
-            *("model.relation=phrase", "model.relation=words"),
-        ),
+        (f"{LLAMA} model.relation=token train=false policy=none", "set model.relation=phrase", "model.relation=words"),
         (f"{LLAMA} policy=both train=false", "set policy=none", "policy=none"),
         ("model=tails policy=none train=false", "set model.path=FILE.tsv", "model.path=$tails.tsv"),
-        (
-            TAILS,
-            "leave train=true out, or choose model=comet_minilm, or model=hf with model.base=FOLDER",
-            *("train=false", "model=comet_minilm ~model.path", "model=hf model.base=$llama ~model.path"),
-        ),
+        (TAILS, "leave train=true out, or choose model=comet_minilm", "train=false", "model=comet_minilm ~model.path"),
         ("model=comet model.base=$run", "did you mean $run/model?", "model.base=$run/model"),
         ("model=seq2seq model.base=$llama", "set model=hf", "model=hf"),
         ("model=comet model.base=$gpt1 probe.max_length=60", "must be at most 49", "probe.max_length=49"),
@@ -139,22 +108,14 @@ CASES = {  # of each step: settings that it refuses, what its message says, and 
         (f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", "measure.match=contains"),
         (f"{AUDIT} data.path=$plurals.tsv measure.match=paper", "measure.match=exact finds", "measure.match=exact"),
         (f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] sets others", "recipe.targets=[cat]"),
-        (
-            f"{OF_SENTENCES} measure.template=neutral",
-            "set measure.template=paper, or give the triples (data=triples)",
-            *("measure.template=paper", "$triples_file"),
-        ),
+        (f"{OF_SENTENCES} measure.template=neutral", "set measure.template=paper, or give", "measure.template=paper"),
         (f"recipe=audit {OF_STATEMENTS} measure.texts=all", "leave measure.texts out", "measure.texts=targets"),
         (f"{OF_SENTENCES} recipe.targets=data", "leave it out", "recipe.targets=null"),
     ],
     "labels": [
         ("recipe=labels score.regard=null texts=@$texts.csv", "recipe.column=NAME", "recipe.column=said"),
         ("recipe=labels score.regard=null texts=@nowhere", "texts=[@...]", "texts=[@nowhere]"),
-        (
-            f"{TEXTS} measure.masking=paper",
-            "leave measure.masking out, or give statements with their targets (data=statements data.path=FILE)",
-            *("measure.masking=token", f"texts=[] {OF_STATEMENTS}"),
-        ),
+        (f"{TEXTS} measure.masking=paper", "leave measure.masking out, or give", "measure.masking=token"),
         (f"{TEXTS} {OF_STATEMENTS}", "leave one out", "texts=[]", "data=sample ~data.path"),
         (f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", "data.output=$out.csv"),
     ],
@@ -167,12 +128,6 @@ CASES = {  # of each step: settings that it refuses, what its message says, and 
         (NO_STORIES, "(data=sample or data=cn100k), or set", "data=sample", "data.path=$stories.txt"),
         (f"{STORY} trainer.keep=best", "set trainer.keep=last", "trainer.keep=last"),
         (f"{STORY} policy=rerank", "Set policy=none", "policy=none", "policy=both"),
-    ],
-    "compose": [
-        ("policy=bohth", "did you mean both?", "policy=both"),
-        ("prob.beams=3", "did you mean probe.beams?", "~prob.beams probe.beams=30"),
-        ("kge.seeds=3", "needs recipe=kge", "recipe=kge"),
-        ("data.relations=$relations.csv", "or data=triples", "data=triples"),
     ],
 }
 
@@ -195,14 +150,6 @@ def composed(settings: Sequence[str]) -> Config:
     for override in OverridesParser.create().parse_overrides([one for one in settings if one not in chosen]):
         OmegaConf.update(config, override.key_or_group, override.value())
     return configured(config)
-
-
-def _compose(settings: Sequence[str]) -> None:
-    try:
-        with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-            compose("config", list(settings))
-    except HydraException as error:
-        raise MitigateError(in_words(error)) from error
 
 
 def _ledger(config: Config) -> None:
@@ -294,10 +241,7 @@ def settings_of(text: str) -> list[str]:
 def follow(step: str, settings: Sequence[str], place: Path) -> None:
     """Do the step. Raises MitigateError where it refuses the settings."""
     where = [f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", "tracking=none"]
-    if step == "compose":
-        _compose([*settings, *where])
-    else:
-        STEPS[step](composed([*settings, *where]))
+    STEPS[step](composed([*settings, *where]))
 
 
 @pytest.mark.parametrize(

@@ -31,27 +31,18 @@ def found_in(text: str, match: str = "contains") -> list[str]:
     return sentences_about_targets(frame, ALL, match)["target"].to_list()
 
 
-@pytest.mark.parametrize(("text", "expected"), HOMOGRAPHS.items())
-def test_plurals_are_found_and_words_for_something_else_are_not(text: str, expected: list[str]) -> None:
-    assert found_in(text) == expected
-
-
-def test_the_papers_matching_has_neither_rule() -> None:
+def test_plurals_are_found_and_words_for_something_else_are_not_except_by_the_papers_matching() -> None:
+    for text, expected in HOMOGRAPHS.items():
+        assert found_in(text) == expected
     assert found_in("Her china and the nurses, a guard dog", "paper") == ["her", "china", "guard"]
 
 
-@pytest.mark.parametrize(
-    ("match", "expected"),
-    [
-        ("paper", [("lawyer", 2)]),
-        ("exact", [("lawyer", 1), ("woman", 1), ("lawyer", 2), ("lawyer", 3)]),
-        ("contains", [("lawyer", 1), ("woman", 1), ("lawyer", 2), ("lawyer", 3), ("lawyer", 4)]),
-    ],
-)
-def test_whole_ends_may_be_plurals_or_have_an_article(match: str, expected: list) -> None:
+def test_whole_ends_may_be_plurals_or_have_an_article() -> None:
     heads = ["lawyers", "lawyer", "the lawyer", "role model of a lawyer"]
     triples = pl.DataFrame({"row": [1, 2, 3, 4], "head": heads, "tail": ["women", "omen", "polishes", "x"]})
-    assert about_targets(triples, ALL, match).select("target", "row").rows() == expected
+    exact = [("lawyer", 1), ("woman", 1), ("lawyer", 2), ("lawyer", 3)]
+    for match, expected in {"paper": exact[2:3], "exact": exact, "contains": [*exact, ("lawyer", 4)]}.items():
+        assert about_targets(triples, ALL, match).select("target", "row").rows() == expected
 
 
 SENSES = [
@@ -59,7 +50,6 @@ SENSES = [
     ("turkey/n/wn/location", "turkey"),
     ("china/n/wn/artifact", None),
     ("china/n", "china"),
-    ("nurse/v/wn/body", None),
     ("nurse/n/wn/person", "nurse"),
 ]
 
@@ -72,9 +62,6 @@ def test_the_sense_in_conceptnets_uri_is_used(uri: str, target: str | None, tmp_
     for match in ("exact", "contains"):
         found = about_targets(chunk.rows, ALL, match)
         assert found["target"].to_list() == [target] * (target is not None)
-        assert "head_sense" not in found.columns
-    assert about_targets(chunk.rows, ALL).height == 1  # the paper's matching
-    assert conceptnet.dump(str(path)).rows.width == 6
 
 
 def test_each_ambiguous_target_is_listed_and_their_share_is_named() -> None:
@@ -85,7 +72,6 @@ def test_each_ambiguous_target_is_listed_and_their_share_is_named() -> None:
     (said,) = notice(statements)
     assert "40.0 % of statements are about a word that can mean something else: china 3 (porcelain), cook 1 (" in said
     assert notice(statements.filter(target="nurse")) == []
-    assert share(statements.filter(target="turkey"))[0] == 0.0
 
 
 def test_frequent_groups_that_are_not_on_the_list_are_counted_and_named(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_terminal_is_asked_until_an_empty_line_or_its_end(folder: Path, ran, m
     [
         (["head=lawyer"], "head=lawyer needs a relation, as in head=lawyer relation=CapableOf; allowed: AtLocation"),
         (["relation=IsA"], "relation=IsA needs a head"),
-        (["head=", "relation=IsA"], "the head is empty; give a word or a few, such as one of the run's targets: la"),
+        (["head=", "relation=IsA"], "the head is empty; give a word or a few, such as one of the run's targets: t0"),
         (["head=lawyer", "relation=UsedFor"], "has no generator: it was not trained (train=false). Questions"),
         (["head=null", "relation=IsA"], "has no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),

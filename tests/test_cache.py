@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shown_steps import shown
 
 from mitigate import cache
 from mitigate.cache import LabelStore
@@ -46,11 +47,11 @@ def use(folder: Path) -> int:
     return int(known.sum())
 
 
-def test_a_file_that_is_no_database_costs_its_labels_and_one_line(file: Path, capsys) -> None:
+def test_a_file_that_is_no_database_costs_its_labels_and_one_line(file: Path) -> None:
     file.write_bytes(b"no database" * 1000)
-    assert [use(file.parent), use(file.parent)] == [0, 0]
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
+    with shown() as page:
+        assert [use(file.parent), use(file.parent)] == [0, 0]
+    (said,) = page.notices
     assert f"the label cache {file} cannot be used (file is not a database): texts are labelled again" in said
     assert "delete the file if it is damaged, or choose another place with paths.cache=DIR" in said
 
@@ -108,13 +109,14 @@ def _small_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_small_files")
-def test_a_full_place_keeps_what_it_has(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_place_keeps_what_it_has(file: Path) -> None:
     many = [f"{'long ' * 20}{number}" for number in range(3000)]
     store = LabelStore(file.parent)
-    store.put(SCORER, many, Labels(np.ones(3000, np.int8), np.ones(3000, np.float32)))
+    with shown() as page:
+        store.put(SCORER, many, Labels(np.ones(3000, np.int8), np.ones(3000, np.float32)))
     assert store.get(SCORER, many + TEXTS)[0].all()
     assert LabelStore(file.parent).get(SCORER, many + TEXTS)[0].sum() == 300
-    assert capsys.readouterr().err.count("cannot be used") == 1
+    assert [notice.count("cannot be used") for notice in page.notices] == [1]
 
 
 def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> None:

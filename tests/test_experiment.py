@@ -1,66 +1,21 @@
 """The committed rows of benchmarks/: their tables, computed again, are those of the pages; and effects by hand."""
 
-import math
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 from benchmarks import experiment_effects as effects
 from benchmarks import experiment_tables as tables
 from benchmarks import plan2_tables
 from benchmarks.corrected import Accuracy, corrected_share, known_accuracy, share_error
-from benchmarks.experiment_effects import Effect, corrected_effect
 from benchmarks.experiment_plan import EXPERIMENTS, arms
-from benchmarks.experiment_row import of_category, pack, read, schema
+from benchmarks.experiment_row import of_category, read
 
 ROOT = Path(__file__).parents[1]
-OF_SEEDS = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
-
-
-def row(arm: str, seed: int, polarised: float, lift: float) -> dict[str, Any]:
-    """A run whose targets and heads are all alike: percentage polarised, and swap lift in points."""
-    about = {"arm": arm, "seed": seed, "steps": 100, "kept": 64, "hours": 0.5, "commit": "abc", "folder": "run"}
-    counts = {"clusters": "4-a", "statements": pack([100] * 4), "polarised": pack([polarised] * 4)}
-    alike = {"statements_alike": counts["statements"], "polarised_alike": counts["polarised"]}
-    of_heads = {"heads": "3-b", "prompts": pack([2] * 3), "lift": pack([2 * lift / 2.5] * 3)}
-    figures = {tables.CORRECTED: polarised, tables.HELD_OUT: lift, of_category("origin"): polarised}
-    return dict.fromkeys(schema()) | about | counts | alike | of_heads | figures
-
-
-def rows(**shown: tuple[float, float]) -> pl.DataFrame:
-    """Five seeds of each arm with these means."""
-    found = [
-        row(arm, seed, polarised + off, lift + off)
-        for arm, (polarised, lift) in shown.items()
-        for seed, off in enumerate(OF_SEEDS, start=1)
-    ]
-    return pl.DataFrame(found, schema=schema())
-
-
-def random_and_both(both: tuple[float, float] = (30, 49), **more: tuple[float, float]) -> pl.DataFrame:
-    return rows(random_both=(40, 50), both=both, **more)
-
-
-def test_effects_by_hand() -> None:
-    made = random_and_both()
-    of_labels = effects.harm(made, "random_both", "both", corrected=False)
-    assert (of_labels.value, of_labels.error, of_labels.degrees) == pytest.approx((10, 1, 8))
-    assert of_labels.bounds() == pytest.approx((10 - 2.306, 10 + 2.306), abs=1e-3)
-    of_lift = effects.lift(made, "random_both", "both")
-    assert (of_lift.value, of_lift.error, of_lift.degrees) == pytest.approx((-1, 1, 8))
-    assert of_lift.p(-3) == pytest.approx(2 * stats.t.sf(2, 8))  # two errors above the margin
-    assert of_lift.bounds()[0] < -3  # and so not shown
-    assert of_lift.power(0, -3) == pytest.approx(stats.t.cdf(3 - 2.306, 8), abs=1e-4)
-    over_seeds = effects.over_seeds(made, "random_both", "both", tables.HELD_OUT)
-    assert over_seeds is not None
-    assert (over_seeds.value, over_seeds.error, over_seeds.degrees) == pytest.approx((-1, 1, 8))
-    assert effects.over_seeds(made, "random_both", "both", tables.PROFESSIONS) is None  # these rows have none
 
 
 def test_a_share_corrected_for_a_scorers_errors() -> None:
@@ -83,20 +38,6 @@ def test_a_share_corrected_for_a_scorers_errors() -> None:
     shipped = known_accuracy("COMeT")
     assert set(shipped) == {"", "origin", "gender", "profession"}  # 36 statements are about religions
     assert known_accuracy("COMeT", template="neutral")[""] != shipped[""]
-
-
-def test_power_takes_the_error_at_the_effect_it_is_of() -> None:
-    """A labelled effect of 10 with an error of 1, by a scorer with a gain of 0.5 and an error of the gain of 0.1: the
-    corrected effect is 20 with errors of 2, and of 20 percent of itself."""
-    found = corrected_effect(Effect(10.0, 1.0, 20.0), Accuracy(0.75, 0.1, 0.75, 0.0))
-    assert (found.value, found.relative) == (20, pytest.approx(0.2))
-    assert found.error == pytest.approx(math.hypot(2, 4)) == pytest.approx(found.error_of(20))
-    assert found.error_of(5) == pytest.approx(math.hypot(2, 1))
-    reach = stats.t.ppf(0.975, 20)
-    assert found.power(5) == pytest.approx(stats.t.cdf(5 / math.hypot(2, 1) - reach, 20))
-    assert found.power(found.detectable()) == pytest.approx(0.8)
-    assert Effect(10.0, 1.0, 20.0).detectable() == pytest.approx(reach + stats.t.ppf(0.8, 20))
-    assert corrected_effect(Effect(10.0, 1.0, 20.0), Accuracy(0.75, 0.3, 0.75, 0.0)).detectable() == math.inf
 
 
 def test_tables_and_pictures_are_those_of_the_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import SMALL, here
-from small_models import save_classifier, save_gpt1, save_llama
+from small_models import save_classifier, save_gpt1
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +40,6 @@ def test_cn100k_cpu(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     card = (folder / "model" / "README.md").read_text()
     assert "cc-by-sa-4.0" in card
     assert "ConceptNet 5" in card
-
-
-def test_cn100k_lm(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow: a small Llama is trained by the main job, as any causal language model is."""
-    base = save_llama(tmp_path / "base", (data_root / "conceptnet100k" / "train100k.txt").read_text().split("\n"))
-    asked = ("policy=none", "experiment=cn100k_lm", f"model.base={base}", f"data.root={data_root}")
-    folder = run(monkeypatch, tmp_path / "out", *asked, "probe.precision=fp32", "probe.max_length=3")
-    assert json.loads((folder / "metrics.json").read_text())["quality/bits_per_char/all"] > 0
-    assert json.loads((folder / "model" / "config.json").read_text())["comet_prompt"] == "phrase"
 
 
 def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

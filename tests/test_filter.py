@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Tag, Then, apply_policy
-from mitigate.policies.reweight import MOST
+from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Then, apply_policy
 from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import PAPER, TargetList, list_of, targets
@@ -40,7 +39,6 @@ def triples(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
 REASONS = [
     (Policy("none"), ["kept"] * 6),
     (Drop("sentiment", ["sentiment"]), ["kept", "sentiment +1", "kept", "sentiment -1", "kept", "kept"]),
-    (Drop("regard", ["regard"]), ["kept", "kept", "regard -1", "regard +1", "kept", "kept"]),
     (Drop("both", BOTH), both := ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"]),
     (Drop("both", BOTH, template="neutral"), ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"]),
     (Drop("both", BOTH, splits="all"), [*both[:-1], "sentiment +1, regard +1"]),
@@ -141,9 +139,7 @@ def test_a_pair_shares_a_statement_and_a_target_at_both_ends_is_swapped_at_both(
 NOT_SWAPPED: list[Row] = [
     ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
     ("father", "CapableOf", "hit his son", -0.4),  # others beside the target
-    ("boy", "CapableOf", "kiss girls", 0.4),
     *((who, "CapableOf", "lie", -0.4) for who in ("church", "her", "dog")),  # a target without a group, and none
-    ("france", "HasProperty", "bad", -0.4),
     ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
     ("husband", "CapableOf", "lie", -0.4),  # no triple is about wives
 ]
@@ -170,7 +166,7 @@ def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
     return apply_policy(neutral(kind=Balance), triples(*rows, target_list=target_list), target_list)
 
 
-def test_balance_where_no_statement_counts_more_than_most() -> None:
+def test_balance_gives_targets_of_a_category_the_same_shares() -> None:
     """Of profession's 8 statements 2 are prejudice, 1 is favouritism: shares 1/4, 5/8, 1/8."""
     strengths = {"lawyer": (-0.4, -0.9, 0, 0), "nurse": (0.4, 0, 0, 0), "girl": (-0.4,), "dog": (-0.4,)}
     rows = [
@@ -180,18 +176,13 @@ def test_balance_where_no_statement_counts_more_than_most() -> None:
     # 4 x 1/4 / 2 for each of lawyer's prejudices, 4 x 5/8 / 2 for each neutral; nurse 4 x 1/8 / 1 and 4 x 5/8 / 3
     assert ledger["weight"].to_list() == pytest.approx([0.5] * 2 + [1.25] * 2 + [0.5] + [2.5 / 3] * 3 + [1, 1])
     assert ledger["reason"].to_list() == ["balanced"] * 9 + ["kept"]
-    few = {"lawyer": 50, "nurse": 1}
-    ledger = balanced(*((who, "IsA", f"tail {i}", -0.5 * (i < most)) for who, most in few.items() for i in range(100)))
-    assert ledger.filter(target="nurse")["weight"].max() == MOST
 
 
 NAMES = "must be a list of names such as [a,b], not empty"
 FAULTS: list[tuple[type[Policy], dict[str, Any], str]] = [
-    (Drop, {"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
     (Drop, {"scope": "targts"}, "unknown policy.scope 'targts' (did you mean targets?); allowed: all, person_heads, "),
     (Drop, {"scorers": []}, f"policy.scorers=[] {NAMES}"),
     (Drop, {"copies": 4}, "unknown setting 'policy.copies'; allowed: policy.name, policy.scorers, policy.template"),
-    (Tag, {"scope": "targets"}, "unknown policy.scope 'targets'; allowed: all, person_heads"),
     (Swap, {"copies": 1, "relations": []}, "2 settings are wrong:\n  policy.copies=1 must be a whole number from 2 to"),
     (Rerank, {"keep": 30}, "policy.keep=30 must be at most policy.candidates=20; set policy.keep=null"),
     (Then, {"first": Drop("a"), "second": Drop("b")}, "policy@policy.first=a policy@policy.second=b: the first must f"),

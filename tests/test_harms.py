@@ -1,7 +1,6 @@
 """Equations 1 to 4, the tallies of labels that they follow from, and the bounds of figures, on numbers small enough to
 check by hand."""
 
-import numpy as np
 import polars as pl
 import pytest
 from refusals import refuses
@@ -20,8 +19,6 @@ from mitigate.measure.harms import (
 )
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, variance_interval
 from mitigate.measure.results import Results
-from mitigate.words.targets import clusters as shipped
-from mitigate.words.targets import targets
 
 TARGETS = pl.DataFrame(
     {"target": ["nurse", "lawyer", "greek", "church"], "category": ["profession", "profession", "origin", "religion"]}
@@ -184,16 +181,3 @@ def test_inflections_share_a_number_and_few_targets_counts_words_with_statements
     assert few_targets(told(*many, "she"), PRONOUNS) == []
     assert few_targets(told(*many, "x", silent="x"), {}) == few_targets(told(*many[2:], *PRONOUNS), PRONOUNS)
     assert few_targets(told(*many), {}) == ["gender"]
-
-
-def test_the_shipped_clusters_are_of_listed_targets_in_one_category() -> None:
-    """A country and its people are one."""
-    clusters = shipped()
-    assert set(clusters) <= set(targets())
-    assert all(targets()[target] == targets()[cluster] for target, cluster in clusters.items())
-    assert all(list(clusters.values()).count(cluster) > 1 for cluster in clusters.values())
-    everything = pl.DataFrame({"target": list(targets()), "category": list(targets().values()), "statements": 340})
-    # 159 targets are 76 words: pronouns and the like, and 71 countries and continents with their people
-    assert len(np.unique(cluster_numbers(everything, clusters))) == 329 - 159 + 76
-    assert few_targets(everything, clusters) == ["religion"]
-    assert {clusters[target] for target in ("netherlands", "dutch", "dutch people")} == {"netherlands"}

@@ -11,7 +11,6 @@ import pytest
 from mitigate.measure.base import find
 from mitigate.measure.identity import (
     LARGEST,
-    equality_difference,
     identity_metrics,
     identity_notices,
     identity_summary,
@@ -38,20 +37,12 @@ from mitigate.words.identity_terms import (
     read_terms,
 )
 from mitigate.words.targets import list_of
-from mitigate.words.word_forms import article
 
 FEW = Bootstrap(resamples=200)
 FUNCTION_WORDS = {
     *("a", "an", "and", "are", "at", "be", "by", "cannot", "do", "does", "everyone", "for", "from", "has", "have"),
     *("in", "is", "near", "never", "not", "of", "on", "should", "the", "to", "very", "with", "person", "people"),
 }
-
-
-def test_the_article_follows_the_sound() -> None:
-    a = "gay person; ukrainian; european; one-armed person; house guest; Ugandan; urologist; unidirectional person"
-    an = "old person; Arab; unmarried person; uninvited guest; hour; heir; uncle; usher; unidentified person; umpire"
-    for wanted, phrases in (("a", a), ("an", an)):
-        assert {article(phrase) for phrase in phrases.split("; ")} == {wanted}
 
 
 def words(texts: pl.Series) -> set[str]:
@@ -125,24 +116,6 @@ def test_errors_and_gaps_by_hand_and_a_summary_of_the_farthest_term() -> None:
     assert set(by_term(labelled(LABELS))["part"]) == {"all", "unseen"}  # there is no term and no frame to train with
     kind = by_term(labelled(LABELS).filter(pl.col("polarity") != "unkind")).filter(part="all", term="old")
     assert kind.select("false_positives", "false_negatives", "negatives_gap").row(0) == (100, None, None)
-
-
-def test_an_interval_is_over_frames() -> None:
-    """Of eight pairs of neutral frames one term has half wrong, the other none: the gap is 25, between 0 and 50."""
-    rows = [
-        {"term": term, "axis": "age", "term_split": "test", "frame": f"{pair} {number}", "frame_split": "test"}
-        | {"pair": pair, "number": number, "polarity": "neutral", "negated": False}
-        | {"regard": -1 if term == "old" and pair % 2 else 0}
-        for term in ("old", "young")
-        for pair in range(8)
-        for number in NUMBERS
-    ]
-    (row, _) = by_term(pl.DataFrame(rows), Bootstrap(resamples=2000)).filter(part="all").rows(named=True)
-    assert row["positives_gap"] == 25
-    assert 0 < row["positives_gap_low"] < 15
-    assert 35 < row["positives_gap_high"] < 50
-    assert equality_difference(np.array([7.0, 7.0])) == 0
-    assert equality_difference(np.array([10.0, 20.0, 60.0])) == 60  # 20 + 10 + 30
 
 
 def hates_short(texts: list[str]) -> Labels:

@@ -10,7 +10,6 @@ from small_models import save_gpt1
 from mitigate.measure.filtered import loss_notices, untrained
 from mitigate.measure.run import RunMeasurement, untrained_notices
 from mitigate.measure.statements import LONG, long_texts
-from mitigate.recipes import labels as labels_recipe
 from mitigate.train.base_model import cut_notices
 from mitigate.train.generator import open_generator
 
@@ -38,16 +37,11 @@ def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
         f"The first 10 tokens of {LONG_TARGETS[0]!r} and {LONG_TARGETS[1]!r} are the same, and the model reads no "
         "more: it generates the same tails for them. Choose targets that differ within these tokens."
     )
-    prompts = start.load().prompts(LONG_TARGETS, ["is", "is"])
-    assert prompts[0] == prompts[1]  # which is what the notice says
     fits, long = "b c d e f g h i j k l m n o p", "b c d e f g h i j k l m n o p q"
     rows = triples(("a", long), ("b", long), (LONG_TARGETS[0], "b"), ("a", fits))
     assert cut_notices(start, asked("a"), rows) == [
         "Of 4 training triples some are cut: 1 head to 10 tokens, 2 tails to 15 tokens."
     ]
-    # an event about a target may have lost it
-    events = pl.DataFrame({"target": ["lawyer", "nurse"], "head": [f"{LONG_TARGETS[0]} m", f"{LONG_TARGETS[0]} n"]})
-    assert "of 'lawyer' and 'nurse'" in cut_notices(start, events, triples())[1]
 
 
 def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
@@ -64,14 +58,8 @@ def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
         (ledger(("IsA", 1.0, 5), ("Desires", 0.0, 3)), ["The policy drops all training triples of Desires (3)."]),
         (ledger(("IsA", 0.0, 91), ("IsA", 1.0, 9)), ["takes more than 90 % of the training triples of IsA (100)."]),
         (ledger(("IsA", 0.0, 90), ("IsA", 1.0, 10)), []),
-        (ledger(("IsA", 0.05, 100)), ["takes more than 90 % of the training triples of IsA (100)."]),
         (ledger(("IsA", 0.0, 4), ("IsA", 1.0, 4), added=4), []),
         (ledger(("IsA", 0.0, 4)).with_columns(split=pl.lit("dev")), []),
-        (
-            ledger(("IsA", 0.0, 4), ("IsA", 1.0, 4)).with_columns(valid=pl.Series([True] * 4 + [False] * 4)),
-            ["The policy drops all training triples of IsA (4)."],
-        ),
-        (ledger(*((f"r{n}", 0.0, 1) for n in range(10))), ["r0 (1), r1 (1), r2 (1)", "and 2 more."]),
     ],
 )
 def test_relations_that_lose_their_triples(table: pl.DataFrame, notices: list[str]) -> None:
@@ -83,7 +71,6 @@ def test_relations_that_lose_their_triples(table: pl.DataFrame, notices: list[st
 def test_relations_that_are_asked_about_and_were_never_trained() -> None:
     table = ledger(("IsA", 1.0, 2), ("Desires", 0.0, 3))
     assert untrained(table, ["IsA", "Desires", "MadeOf"]) == {"Desires": 3, "MadeOf": 0}
-    assert untrained(ledger(("IsA", 0.0, 2), ("IsA", 1.0, 2), added=2), ["IsA"]) == {}
     neutral = {"IsA": 0, "Desires": 1}
     statements = pl.DataFrame(
         [
@@ -101,26 +88,9 @@ def test_relations_that_are_asked_about_and_were_never_trained() -> None:
         "template: NRM is 50.0 with them and 100.0 without)."
     )
     assert untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements, how) == []
-    (absent,) = untrained_notices(ledger(("IsA", 1.0, 1)), statements, how)
-    assert "the data has none of Desires" in absent
-    (all_gone,) = untrained_notices(ledger(("IsA", 0.0, 1), ("Desires", 0.0, 1)), statements, RunMeasurement(targets))
-    assert "no other statement is left" in all_gone
 
 
-@pytest.mark.parametrize(
-    ("texts", "says"),
-    [
-        (["good bad " * 60, "he is kind"], "1 of 2 texts has more than 40 words, up to 120."),
-        (["word " * LONG], ""),
-        (["word " * (LONG + 1)] * 3, "3 of 3 texts have more than 40 words, up to 41."),
-        ([], ""),
-    ],
-)
-def test_texts_that_are_longer_than_scorers_are_made_for(
-    texts: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = long_texts(pl.Series(texts, dtype=pl.String))
-    assert bool(found) == bool(says)
-    assert "".join(found).startswith(says)
-    labels_recipe.say_label_notes(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}), [])
-    assert (says in capsys.readouterr().out) == True or not says  # noqa: E712
+def test_texts_that_are_longer_than_scorers_are_made_for() -> None:
+    assert long_texts(pl.Series(["word " * LONG])) == []
+    (said,) = long_texts(pl.Series(["good bad " * 60, "he is kind"]))
+    assert said.startswith("1 of 2 texts has more than 40 words, up to 120.")

@@ -1,7 +1,6 @@
 """Perplexity and bits per character of generators whose probabilities are a formula."""
 
 import math
-from collections.abc import Sequence
 
 import polars as pl
 import pytest
@@ -103,35 +102,3 @@ def test_completions_and_batches(comet: Comet, triples: pl.DataFrame, monkeypatc
     assert found.columns == ["head", "relation", "generated"]
     assert found.select("head", "relation").rows() == [("church", "UsedFor"), ("church", "IsA")]
     assert found["generated"].to_list() == [" ".join(["house"] * 15)] * 2  # END is never the likeliest: cut
-
-
-BOTH = {"IsA": "is a", "HasA": "has a"}
-
-
-class ByHead:
-    """Generates "house" with probability 1/2 for a church, else with 1/8; any other tail with 1/4. Counts its work."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-
-    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        assert set(phrases) <= {"is a", "has a"}
-        self.heads = list(heads)
-        return [[number] for number in range(len(heads))]
-
-    def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        self.said = list(tails)
-        return [[number] for number in range(len(tails))]
-
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        found = [(self.heads[prompt[0]], self.said[tail[0]]) for prompt, tail in zip(prompts, tails, strict=True)]
-        self.asked += found
-        bits = [(1 if head == "church" else 3) if tail == "house" else 2 for head, tail in found]
-        return torch.tensor(bits, dtype=torch.float64) * math.log(2)
-
-    def to(self, device: str) -> "ByHead":
-        return self
-
-
-def triples_of(*rows: tuple[str, str, str]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")

@@ -18,7 +18,6 @@ from mitigate.load.conceptnet import read_triples
 from mitigate.load.stream import Counts, Loaded, Streamed
 from mitigate.load.table import layout_of
 from mitigate.load.triples import read_relations
-from mitigate.probe.tails import GivenTails, open_tails
 from mitigate.score.labeller import not_neutral
 from mitigate.score.vader import Vader
 from mitigate.triples import TRIPLES
@@ -136,7 +135,6 @@ READ: list[tuple[Any, str, Any, str, list[tuple], list[str]]] = [
     (T.load, "prefixed.tsv", PREFIXED, "relation", [("xReact",), ("HasA",), ("xWant",)], []),
     (T.load, "cskg.tsv", KGTK.format("barrister|lawyer"), TRIPLE, [("lawyer", "IsA", "person")], TWO_NODES),
     (T.load, "cskg.tsv", KGTK.format("'lawyer'@en"), TRIPLE, [("lawyer", "IsA", "person")], ONE_NODE),
-    (T.load, "cskg.tsv", KGTK.format(r"a\|b|c"), TRIPLE, [("a|b", "IsA", "person")], TWO_NODES),
     (T.generations, "some.jsonl", GENERATED, f"row {TRIPLE}", OF_GENERATED, NOTHING),
     (partial(T.generations, top=1), "a.jsonl", [PUBLISHED, KOGITO], "tail", [("happy",), ("to find money",)], []),
     (S.load, "mine.tsv", MINE, STATEMENTS, OF_MINE, []),
@@ -153,27 +151,16 @@ def test_published_files_are_read_and_the_rest_is_counted(load, name, content, c
     assert said == notices
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
-def test_generations_with_relations_of_ones_own(name: str, write: Write, tmp_path: Path) -> None:
+def test_generations_with_relations_of_ones_own(write: Write) -> None:
     lines: list[dict[str, Any]] = [
         {"head": "the nurse errs", "relation": "xWant2", "tails": ["to mend it"]},
         {"head": "nurse", "relation": "CapableOf", "tails": ["help", "help", None, "none"]},
     ]
-    path = str(tmp_path / name)
-    if name == "a.parquet":
-        pl.DataFrame(lines).write_parquet(path)
-    else:
-        write(name, lines if name == "a.jsonl" else json.dumps(lines))
+    path = write("a.json", json.dumps(lines))
     phrases = write("phrases.csv", "relation,phrase\nxWant2,now wants\n")
     rows, _ = whole(triples.generations(path, relations=phrases))
     assert rows.select("relation", "tail").rows() == [("xWant2", "to mend it"), *[("CapableOf", "help")] * 2]
     assert whole(triples.generations(path))[1][-1] == UNKNOWN.format("xWant2")
-    tails = open_tails(
-        Path(write("tails.jsonl", [{"head": "lawyer", "relation": "CapableOf", "generations": ["b", "a"]}]))
-    )
-    assert isinstance(tails, GivenTails)
-    (found,) = tails.search(tails.prompts(["lawyer"], ["<CapableOf>"]))
-    assert [tails.decode(beam.tokens) for beam in found] == ["b", "a"]
 
 
 def test_triples_in_every_format(write: Write, tmp_path: Path) -> None:
@@ -227,12 +214,9 @@ RECORDS = [{"id": 1, "post": "the nurse sings", "note": "a lawyer shouts"}, {"id
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
 TABLES = {
     "a.txt": LINES,  # by its content
-    "ends.txt.gz": LINES.replace("\n", "\r\n"),
     "a.json": json.dumps(RECORDS, indent=1),
     "a.csv": TABLE,
-    "table.txt.gz": TABLE,
     "a.tsv": TABLE.replace(",", "\t").replace('"x\t y"', "x, y"),
-    "semicolon.csv": TABLE.replace(",", ";").replace('"x; y"', "x, y"),
     "nested.jsonl": "".join(json.dumps({"post": record}) + "\n" for record in RECORDS),
 }
 
@@ -255,8 +239,6 @@ def test_a_table_asks_for_its_column(name: str, write: Write) -> None:
     [
         "Nurses, who care, work.\nLawyers, who argue, win.\n",
         '"Nurses" is a word.\nHe said "no".\n',
-        "[Verse] the nurse sings\n{smiles} the lawyer\n",
-        "one\ttab in a line\nnone here\nnone there\n",
     ],
 )
 def test_plain_lines_stay_lines(content: str, write: Write) -> None:
@@ -278,25 +260,15 @@ LABELLED, A_IS = "target\tstatement\tmine\nnurse\tcares\tPositive\n", '{"head": 
 NO_LIST, ONE_LIST = '["b", true] is not a text or a list of texts', 'event,xReact\na,"[""x""]"\n'
 FAULTY: list[tuple[Any, str, str, str, str]] = [  # a good line, a bad one, and what is said of it
     (train, "m.tsv", "IsA\tcat\tanimal\n", "IsA\tdog\n", "2: 2 columns, expected 3 separated by a tab"),
-    (train, "m.tsv", "IsA\tcat\tanimal\n", "IsA\t \tanimal\n", "2: a blank field"),
     (train, "m.tsv", "IsA\tcat\tanimal\n", "Isa\tdog\tanimal\n", "2: unknown relation 'Isa'"),
     (dev, "m.tsv", "IsA\tdog\tanimal\t1\n", "IsA\tdog\tpen\t0.7\n", "2: valid '0.7'; allowed: 1, 1.0, true, 0"),
     (S.load, "m.tsv", "nurse\tcares\n", "nurse\n", "2: 1 column, expected 2 separated by a tab"),
     (MINE_LABELLED, "m.tsv", LABELLED, "nurse\tcares\tgood\n", "3: mine 'good'; allowed: prejudice, neutral, "),
-    (MINE_LABELLED, "m.tsv", LABELLED, "nurse\tcares\t\n", "3: mine ''; allowed: prejudice, neutral, favouritism"),
     (S.genericskb, "g.tsv", GENERICS, "W\tcat\n", "3: 2 columns, expected 5 separated by a tab"),
     (DUMP, "a.csv", GOOD, GOOD.replace('"weight": 1.0}', '"weight": 1.'), "2: '/a/[/r/CapableOf/"),
-    (DUMP, "a.csv", GOOD, GOOD.replace("weight", "w"), "2: '/a/[/r/CapableOf/"),
-    (DUMP, "a.csv", GOOD, GOOD.replace("\t", ","), "2: '/a/[/r/CapableOf/"),
-    (T.load, "t.csv", OF_TABLE, "a,IsA\n", "3: 2 columns, expected 3 separated by a comma"),
     (T.load, "t.jsonl", JSONL, '{"head":"a","rel\n', "2: not JSON (Unterminated string starting at at column 13)"),
     (T.load, "t.jsonl", JSONL, f"{A_IS}}}\n", "2: no 'tail'; found '{\"head\""),
-    (T.load, "t.jsonl", JSONL, f'{A_IS}, "tail": true}}\n', "2: true is not a text"),
-    (T.load, "t.jsonl", JSONL, f'{A_IS}, "tail": ["x"]}}\n', '2: ["x"] is not a text'),
     (T.load, "t.jsonl", JSONL, f'{A_IS}, "tail": null}}\n', "2: a blank field"),
-    (T.load, "t.jsonl", JSONL, f'{A_IS}, "tail": NaN}}\n', "2: a blank field"),
-    (T.generations, "g.jsonl", JSONL, "[1]\n", "2: not an object"),
-    (T.generations, "g.jsonl", JSONL, '{"head": "a", "generations": ["b"]}\n', "2: no 'relation'"),
     (T.generations, "g.jsonl", JSONL, f'{A_IS}, "tail": ["b", true]}}\n', f"2: {NO_LIST}"),
     (T.atomic, "a.csv", ONE_LIST, "b,[true]\n", "3: xReact '[true]' is not a list of texts"),
 ]
@@ -315,52 +287,29 @@ def test_a_bad_line_is_an_error_or_left_out(load, name: str, good: str, bad: str
     assert notices[0].startswith(f"1 bad line left out: {path}:{fault}")
 
 
-@pytest.mark.parametrize(
-    ("column", "fault"),
-    [
-        (pl.Series([float("nan"), 1.5, 2.0]), ":1: a blank field"),
-        (pl.Series([["a"], None, []]), r":1: \[.a.\] is not a text"),
-        (pl.Series(["2024-01-01", None, None]).str.to_date(), ":1: .2024-01-01. is not a text"),
-    ],
-)
-def test_what_is_no_text_is_a_bad_row_of_parquet(column: pl.Series, fault: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pl.DataFrame({"head": "nurse", "relation": "IsA", "tail": column}).write_parquet(path)
-    refuses(MitigateError, rf"a.parquet.*{fault}", lambda: triples.load(str(path)).rows)
-
-
 FIRST = "its first line has"
 GZIPPED = gzip.compress(MIXED.encode() * 3000)
 REFUSED: list[tuple[Any, str, Any, str]] = [
     (train, "m.tsv", "\n \n", "m.tsv is empty"),
     (train, "none/m.tsv", None, "no such file: .*m.tsv"),
     (S.load, "m.tsv", "target\tstatement\n", "has no statements; expected lines 'target<TAB>statement'"),
-    (S.load, "m.tsv", "target\tstatement\tStatement\nnurse\ta\tb\n", "has 2 columns named statement, expected one"),
     (MINE_LABELLED, "m.tsv", "nurse\ta\n", "no column mine, target, statement; it is TSV with .* name the columns in"),
     (partial(S.load, columns=["who", "what"]), "m.tsv", "nurse\ta\n", "must be {target: ..., statement: ...}, the na"),
     (T.atomic, "a.csv", MIXED, f"tail in column 3, separated by a tab; {FIRST} 5 columns"),
     (DUMP, "a.csv", "IsA\ta\tb\n", "does not begin with an assertion of ConceptNet.*set data=triples data.path=FILE"),
-    (DUMP, "a.csv", MIXED.replace("\t", ";"), "has no readable line; expected lines 'edge URI<TAB>/r/"),
     (DUMP, "a.csv", MIXED.encode("utf-16"), "a.csv:1: not UTF-8; the file seems to be in UTF-16. Convert"),
     (DUMP, "a.csv.gz", GZIPPED[:-200], r"is damaged or was cut short after line [0-9]+ \(Compressed"),
     (DUMP, "a.csv.gz", MIXED.encode(), "a.csv.gz is named .gz and is not a gzip file"),
     (T.load, "a.csv", "subject,pred,object\na,b,c\n", "has no column head, relation, tail; it is CSV with the columns"),
-    (
-        partial(T.load, columns=PLACES | {"tail": 4}),
-        "a.csv",
-        "a,b,c\n",
-        f"tail in column 4, .*comma; {FIRST} 3 columns",
-    ),
     (partial(T.load, columns={"x": "y"}), "a.csv", "a,b,c\n", "must be {head: ..., relation: ..., tail: ...}, the na"),
-    (partial(T.load, columns={"splits": "y"}), "a.csv", "a,b,c\n", "from 1; optional: split, valid"),
     (T.load, "a.parquet", "a,b,c\n", "is not a readable Parquet file"),
     (T.generations, "a.jsonl", "head,relation\n", "has no column head, relation, generations; it is JSON lines"),
     (partial(T.generations, top=0), "a.jsonl", JSONL, "data.top=0 must be at least 1"),
     (lambda path: S.sentences(path).notices, "m.txt", "Nurses care.\n", "has sentences, and this recipe needs triples"),
     *(
-        (load, "a.txt", content, "neither a text in UTF-8|seems to be in UTF-16|is empty")
+        (load, "a.txt", content, "seems to be in UTF-16|is empty")
         for load in (S.sentences, T.load, S.genericskb, S.load_texts)
-        for content in (gzip.compress(gzip.compress(b"a" * 99, mtime=0), mtime=0), "a".encode("utf-16"), b"\n \n")
+        for content in ("a".encode("utf-16"), b"\n \n")
     ),
 ]
 
@@ -411,38 +360,20 @@ def test_files_cut_anywhere_say_the_same_and_finished_chunks_are_passed_over(wri
     assert [chunk is None for _, _, chunk in rest] == [True, True] + [False] * (len(every) - 2)
     assert every[-1][1] == 1.0
     assert sum(chunk.height for _, _, chunk in every if chunk) == 200
-    quoted = write("quoted.csv", 'head,relation,tail\n"a\nb",IsA,c\nd,IsA,"e\n\nf"\ng,IsA,h\n')
-    for name, size in (("BLOCK", 12), ("PEEKED", 25)):
-        monkeypatch.setattr(table, name, size)
-    expected = [(2, "a\nb", "c"), (4, "d", "e\n\nf"), (7, "g", "h")]
-    assert whole(triples.load(quoted))[0].select("row", "head", "tail").rows() == expected
 
 
 def test_atomic_in_a_folder_has_splits(write: Write) -> None:
     folder = Path(write("train.tsv", "PersonX eats a ___\txwant\tto sleep\n")).parent
     write("atomic_dev.tsv", "PersonX wins\txwant\tnone\nPersonX wins\toreact\tsad\n")
-    resource = triples.atomic(str(folder))
-    assert whole(resource)[0].select("split", "row", "head", "relation").rows() == [
+    assert whole(triples.atomic(str(folder)))[0].select("split", "row", "head", "relation").rows() == [
         ("train", 1, "personx eats a ___", "xWant"),
         ("dev", 2, "personx wins", "oReact"),
     ]
-    before = resource.digest
-    write("atomic_dev.tsv", "PersonX wins\toreact\thappy\n")
-    assert triples.atomic(str(folder)).digest != before
     write("dev.tsv", "PersonX wins\toreact\tsad\n")
     refuses(MitigateError, "has atomic_dev.tsv and dev.tsv, both of split dev; expected", triples.atomic, str(folder))
     (folder / "train.tsv").unlink()
     (folder / "dev.tsv").unlink()
     refuses(MitigateError, "has no train.tsv .found: atomic_dev.tsv.; give a folder", triples.atomic, str(folder))
-
-
-def test_each_relation_of_atomic_2020_has_a_phrase(write: Write) -> None:
-    names = (
-        "ObjectUse AtLocation MadeUpOf HasProperty CapableOf Desires NotDesires isAfter HasSubEvent isBefore "
-        "HinderedBy Causes xReason isFilledBy xNeed xAttr xEffect xReact xWant xIntent oEffect oReact oWant"
-    )
-    rows, notices = whole(triples.atomic(write("train.tsv", "".join(f"a\t{name}\tb\n" for name in names.split()))))
-    assert (rows.height, notices) == (23, [])
 
 
 PHRASES = "relation,phrase,neutral_phrase\nMentors,is a great mentor of,is a mentor of\nworks with,works with,\n"
@@ -454,19 +385,14 @@ def test_relations_of_ones_own_have_two_wordings_or_one(write: Write) -> None:
         Relation("Mentors", "is a great mentor of", "is a mentor of"),
         Relation("works_with", "works with", "works with"),
     ]
-    tabs = write("phrases.tsv", "phrase\trelation\nis one  of\tis a\n")
-    assert read_relations(Path(tabs)) == [Relation("IsA", "is one of", "is one of")]
     for content, message in (
         ("relation,words\na,b\n", "no column phrase; it is CSV with the columns relation, words; give a table such as"),
-        ("relation,phrase\n", "phrases.csv has no rows; give a table such as"),
         ("relation,phrase\na/b,helps\n", "phrases.csv:2: invalid name 'a/b'; allowed: letters, digits, dash"),
         ("relation,phrase\nworks with,a\nWorksWith,b\n", "phrases.csv:3: 'WorksWith' after 'works_with', the same rel"),
     ):
         refuses(MitigateError, message, read_relations, Path(write("phrases.csv", content)))
-    own = [Relation("mentors", "is a great mentor of", "is a mentor of"), Relation("helps", "helps", "helps")]
-    (said,) = not_neutral(own, [Vader()])
+    (said,) = not_neutral([Relation("helps", "helps", "helps")], [Vader()])
     assert said.startswith("Neutral phrases that are not neutral: helps (“helps”, sentiment +1).")
-    assert not_neutral(own[:1], [Vader()]) == not_neutral([], [Vader()]) == []
 
 
 def test_splits_and_labels_are_read_where_there_are_columns_of_them(write: Write) -> None:
@@ -514,9 +440,7 @@ THREE = "target\tstatement\tmine\nnurse\tlies\t{}\nnurse\twalks\t{}\nnurse\twins
     [
         ((0, 1, 2), None, "data.labels={0: prejudice, 1: neutral, 2: favouritism}"),
         ((0, 1, 0), None, "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism}"),
-        ((-1, 0, 2), None, "data.labels={-1: prejudice, 0: neutral, 2: other}"),
         ((0, 1, 2), {0: "prejudice", 1: "neutral", 2: "favouritism"}, None),
-        ((-1, 0, 1), None, None),
         (("Negative", "NEUTRAL", "positive"), None, None),
         (("Toxic", "b", "c"), {"toxic": "Negative", "b": "other", "c": "positive"}, None),
     ],

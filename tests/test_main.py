@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from command import ROOT, here, recipe_is
-from omegaconf import OmegaConf
 
 from mitigate import __version__
 from mitigate.cli import FIRST, answer, own_settings
 from mitigate.errors import MitigateError
 from mitigate.recipes.config import Config, plain
-from mitigate.recipes.job import command, result_settings
+from mitigate.recipes.job import command
 from mitigate.settings import settings
 
 CONF = [ROOT / "conf"]
@@ -45,10 +44,7 @@ def test_the_version_and_the_configuration(ran) -> None:
 def test_recipes_and_classifiers_have_an_example_and_settings_that_are_described(path: Path) -> None:
     group = path.parent.name
     said = answer([f"{group}={path.stem}", "--help"]) or ""
-    title, *lines = said.splitlines()
-    assert title == f"{group}={path.stem}"
-    assert path.stem == "mitigate" or any(line.startswith("    python -m mitigate recipe=") for line in lines)
-    assert max(map(len, lines)) <= 200
+    assert said.splitlines()[0] == f"{group}={path.stem}"
     for key, _, meaning in own_settings(path):
         assert settings()[key].meaning == meaning
         assert f"  {key}=" in said
@@ -60,9 +56,7 @@ def test_lists_of_policies_data_and_models(ran) -> None:
     for group in ("policy", "data", "model"):
         assert f"{group}=NAME\n" in said
         assert all(f"\n  {path.stem} " in said for path in (ROOT / "conf" / group).glob("*.yaml"))
-    assert ran("--list", "trainer").done.startswith("trainer=NAME\n  cpu ")
-    own = ("--config-dir", "docs/examples/own")
-    assert "  study " in (answer([*own, "--list", "score"]) or "")
+    assert "  study " in (answer(["--config-dir", "docs/examples/own", "--list", "score"]) or "")
     assert "recipe=toy" in (answer(["recipe=toy", "--help", "--config-dir=docs/examples/conf"]) or "")
 
 
@@ -70,7 +64,6 @@ def test_lists_of_policies_data_and_models(ran) -> None:
     ("arguments", "message"),
     [
         (["--list", "polcy"], "unknown group 'polcy' (did you mean policy?); allowed: classifier, data, experiment, "),
-        (["--list", "hydra"], "unknown group 'hydra'; allowed: classifier, data, experiment, "),
         (["recipe=asq", "--help"], "(did you mean ask?)"),
         (["recipe=classifier", "classifier=peple", "--help"], "unknown classifier 'peple' (did you mean people?); "),
     ],
@@ -79,11 +72,6 @@ def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:
     with pytest.raises(MitigateError) as error:
         answer(arguments)
     assert message in str(error.value)
-
-
-def test_other_commands_are_left_to_hydra() -> None:
-    for arguments in (["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"], ["-m", "seed=1,2"]):
-        assert answer(arguments) is None
 
 
 @pytest.fixture
@@ -110,11 +98,6 @@ def test_an_error_for_users_and_ctrl_c_are_a_message_and_a_bug_is_neither(ending
     for bug in (ZeroDivisionError(), FileNotFoundError()):
         with pytest.raises(type(bug)):
             ending(bug)
-
-
-def test_shown_targets_and_folders_decide_nothing_that_a_run_finds() -> None:
-    config = {"seed": 1, "recipe": {"name": "mitigate", "run": "x", "shown": ["nurse"]}, "paths": {"outputs": "here"}}
-    assert result_settings(OmegaConf.create(config)) == {"seed": 1, "recipe": {"name": "mitigate"}}
 
 
 @pytest.fixture
@@ -168,8 +151,3 @@ def test_a_command_with_all_that_is_hard_to_quote(sweep: bool, composed, tmp_pat
         assert line.startswith("python -m mitigate --config-dir ")
         assert composed(*shlex.split(line)[3:]) == [(line, config)]
     assert len({line for line, _ in jobs}) == len(jobs)
-
-
-def test_a_folder_below_the_current_one_is_named_from_there(composed) -> None:
-    ((line, _),) = composed("--config-dir", "docs/examples/own", "policy=no_rude_words", "score=study")
-    assert line == "python -m mitigate --config-dir docs/examples/own policy=no_rude_words score=study"

@@ -150,13 +150,6 @@ def test_nothing_in_the_file_is_run_and_its_layout_is_kept(folder: Path) -> None
     assert saved.prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
 
 
-@pytest.mark.parametrize("content", [b"", b"no torch file", b"\x80\x02cposix\nmkdir\n"])
-def test_a_file_that_torch_has_not_written(folder: Path, content: bytes) -> None:
-    (folder / "other.pickle").write_bytes(content)
-    with pytest.raises(ValueError, match=r"other.pickle is not a file that torch has written, or it is damaged \("):
-        load(folder / "other.pickle", folder)
-
-
 def test_files_of_other_makes_are_refused(folder: Path) -> None:
     path = write(folder)
     path.write_bytes(path.read_bytes()[:5000])

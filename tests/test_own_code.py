@@ -27,9 +27,6 @@ VERSIONS = '\ncount.version = Rule.version = "1"\n'
 CHANGES = [
     ("FACTOR = 1", "FACTOR = 2"),
     ("least: int = 1", "least: int = 0"),
-    ('{"sum"', '{"total"'),
-    ('"""A policy."""', '"""Another policy."""'),
-    ("def count(numbers, rule=Rule())", "def count(numbers, rule=Rule(0))"),
     ("FACTOR = 1", "FACTOR = int(open(__file__).read().count('def '))"),
 ]
 COMMAND = """
@@ -70,18 +67,11 @@ def test_changes_of_code_without_a_version_are_never_reused(tmp_path: Path) -> N
         assert 'set count.version = "1"' in said
     stored = {path.name.partition("_")[0] for path in (tmp_path / "outputs" / ".stages").iterdir()}
     assert stored == {"next"}  # whose input alone counts
-    assert len(list((tmp_path / "outputs" / "run" / ".own").iterdir())) == 1
 
 
 def test_code_with_a_version_is_reused_until_it_changes(tmp_path: Path) -> None:
     """Slow: two processes."""
-    changes = [
-        ("", ""),
-        ("FACTOR = 1", "FACTOR = 2"),
-        ('"1"', '"2"'),
-        ('Rule.version = "1"', "Rule.version = 2"),
-        CHANGES[1],
-    ]
+    changes = [("", ""), CHANGES[0], ('"1"', '"2"'), ('Rule.version = "1"', "Rule.version = 2"), CHANGES[1]]
     for number in range(2):
         sources = [(OWN + VERSIONS).replace(*change) if number and change[0] else OWN + VERSIONS for change in changes]
         found, said = call(tmp_path, sources)

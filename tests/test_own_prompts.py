@@ -13,8 +13,8 @@ from mitigate.errors import MitigateError
 from mitigate.load.prompts import load, prompts_of_file
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.stories import STORY, shares, within_templates
-from mitigate.words.targets import choose_targets, targets
-from mitigate.words.template_slots import fill, fits, pronouns_of, slots
+from mitigate.words.targets import choose_targets
+from mitigate.words.template_slots import fill
 
 BOLD = {
     "American_actors": {"Jacob_Zachar": ["Jacob Zachar is an American actor whose "], "Paul": ["Paul acted", "He "]},
@@ -49,15 +49,6 @@ def written(folder: Path, content: Any, name: str = "prompts.csv") -> Path:
 )
 def test_slots_agree_with_the_target(template: str, target: str, text: str) -> None:
     assert fill(template, target) == text
-
-
-def test_a_pronoun_has_its_place_in_a_template_of_pronouns_alone() -> None:
-    assert [fits("{target} reads.", word) for word in ("man", "he", "hers", "they")] == [True, False, False, False]
-    assert [fits("{They} read.", word) for word in ("man", "he", "hers", "they")] == [False, True, False, True]
-    gendered = {word for word in targets() if pronouns_of(word)["they"] != "they"}
-    assert {"schoolgirl", "groom", "he", "she"} <= gendered
-    assert gendered.isdisjoint({"german", "nurse", "ladies"})
-    assert slots("a {Their} b") == ["their"]
 
 
 def test_a_file_of_ones_own_as_csv_and_as_json_lines(tmp_path: Path) -> None:

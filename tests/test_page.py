@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 import report_example
 from markupsafe import Markup
-from matplotlib.figure import Figure
 from page_elements import Elements
 
 from mitigate.report import ledger, mitigate, plots, sections
@@ -173,17 +172,6 @@ def test_escapes_what_others_wrote_and_warns_of_offensive_examples(page: str, pa
     assert "<details open" not in page
 
 
-def test_the_page_has_the_numbers_of_the_results(run: Page, parsed: Elements) -> None:
-    results = report_example.results()
-    for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
-        assert f"{results[key]:.2f}" in parsed.text
-    for words in ("DEMONSTRATION", "4 % are distinct", "data, licence", "1 min 39 s", "both − none", "non-binary"):
-        assert words in parsed.text
-    assert [one.name for one in run.numbers] == ["neutral by regard, % ↑", "swap lift, points ↑", "perplexity ↓"]
-    assert run.numbers[1] == Number("swap lift, points ↑", "20.0", "[15.0, 25.0]")
-    assert render(report_example.report()) == render(run)
-
-
 HARM = "neutral_template/NRM"
 
 
@@ -194,14 +182,6 @@ HARM = "neutral_template/NRM"
         ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "One run of each"),
         ({HARM: 70.0}, {HARM: 70.04}, "As neutral as without a policy", "One run of each"),
         ({HARM: 70.0}, None, "70.0 % neutral by regard, nothing compared", "Run policy=none"),
-        ({"training/steps": 3}, {}, "No conclusion", "3 training steps"),
-        ({}, {"training/steps": 2}, "No conclusion", "“none” with 2 training steps"),
-        (
-            {"quality/perplexity/neutral": 50.0, "quality/unigram_perplexity/neutral": 40.0},
-            {},
-            "No conclusion",
-            "Perplexity 1.25 times that of a unigram model",
-        ),
     ],
 )
 def test_the_state_of_a_run(mine: dict, other: dict | None, state: str, hedge: str) -> None:
@@ -211,31 +191,6 @@ def test_the_state_of_a_run(mine: dict, other: dict | None, state: str, hedge: s
     assert len(state.split()) <= 8
     assert hedge in found.hedge
     assert found.cost.startswith("30.0 % of the training triples dropped; swap lift, points ↑ 20.0")
-
-
-def test_runs_side_by_side_on_the_terminal() -> None:
-    runs = {"none": report_example.results(**{HARM: 60.0}), "both": report_example.results(**{HARM: 70.0})}
-    lines = mitigate.console(runs, report_example.SCORERS, "both").splitlines()
-    assert lines[0].split()[:4] == ["policy", "neutral", "by", "regard,"]
-    assert [line.split()[0] for line in lines[1:]] == ["none", "both", "both"]
-    assert "+10.0" in lines[3]
-    every = mitigate.side_by_side(runs)
-    assert re.search(r"neutral by regard \(NRM\) ↑ +60.00 .*70.00", every)
-    assert "relation" not in every
-
-
-@pytest.mark.parametrize(
-    ("changed", "absent"),
-    [
-        ({"statements": report_example.statements(1, 1).clear()}, "Statements about each target"),
-        ({"ledger": report_example.ledger().clear().with_columns(split=pl.lit("train"))}, "the policy kept"),
-        ({"results": report_example.Results.of_json({"seed": 1}), "others": {}}, "Harm and quality"),
-        ({"demonstration": False}, "DEMONSTRATION"),
-    ],
-)
-def test_parts_that_a_run_does_not_have_are_left_out(changed: dict, absent: str, parsed: Elements) -> None:
-    assert absent in parsed.text
-    assert absent not in Elements(render(report_example.report(**changed))).text
 
 
 SQUARE = pl.DataFrame(  # the upper quartiles are 40 and 50
@@ -250,24 +205,6 @@ SQUARE = pl.DataFrame(  # the upper quartiles are 40 and 50
 )
 
 
-def widths(figure: Figure) -> list[float]:
-    return [bar.get_width() for bar in figure.axes[0].patches]
-
-
-def test_plots_draw_the_numbers_that_they_are_given() -> None:
-    assert widths(plots.bars(SQUARE)) == [-10.0, -30.0, -20.0, -80.0, -40.0, 30.0, 30.0, 60.0, 10.0, 50.0]
-    lines = [line.get_ydata() for line in plots.boxes(SQUARE).axes[0].lines]
-    assert 30.0 in {float(y[0]) for y in lines if len(y) and len(set(y)) == 1}, "the median"
-    regions = ["neither", "neither", "more positive", "more negative", "neither"]
-    assert plots.with_regions(SQUARE)["region"].to_list() == regions
-    assert len({plots.mark(place) for place in range(24)}) == 24
-    points = {"name": ["a", "b"], "is_mean": [True, True], "x": [1.0, 2.0], "y": [3.0, 4.0], "x_low": [0.5, None]}
-    figure = plots.tradeoff(pl.DataFrame(points | {"x_high": [1.5, None]}), "across", "up")
-    assert [tuple(one.get_offsets()[0]) for one in figure.axes[0].collections if len(one.get_offsets())][:2]
-    rows = pl.DataFrame({"name": ["a", "b"], "value": [1.0, -2.0], "low": [0.0, None], "high": [2.0, None]})
-    assert plots.intervals(rows, "x", 0.0).axes[0].get_xlim()[0] < -2
-
-
 def test_the_papers_figures_with_their_numbers_in_words() -> None:
     """Chosen targets stand in their order; nothing is drawn of nothing."""
     found = sections.gallery({"regard_neutral": SQUARE}, ["regard"], shown=["thief", "nobody", "nurse"])
@@ -278,22 +215,6 @@ def test_the_papers_figures_with_their_numbers_in_words() -> None:
     assert pictures["shown-regard"].alt.endswith("thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %")
     empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
     assert sections.gallery({"regard": empty}, ["regard"]).parts == []
-
-
-def test_of_many_targets_the_table_has_the_extremes_and_names_the_file_of_all() -> None:
-    """Prejudice falls with the number of the target; the first has few statements."""
-    place = pl.int_range(sections.MOST_TARGETS + 100, eager=True)
-    frame = pl.DataFrame({"target": pl.select(pl.format("t{}", place)).to_series(), "category": "own"}).with_columns(
-        statements=pl.when(place == 0).then(1).otherwise(20),
-        prejudice=80 - place / 10,
-        favouritism=pl.lit(0.0),
-        neutral=20 + place / 10,
-    )
-    shown = sections.target_section({"a": frame}, None, ["a"], ["a"]).parts[0]
-    assert isinstance(shown, Table)
-    rows = [row["target"] for _, found in shown.groups for row in found]
-    assert (rows[:2], len(rows)) == (["t1", "t2"], sections.MOST_TARGETS)
-    assert "tables/targets_a.csv" in shown.caption
 
 
 LEDGER = pl.DataFrame(
@@ -311,10 +232,7 @@ LEDGER = pl.DataFrame(
 
 def test_the_ledger_by_relation_target_and_reason() -> None:
     """Triples about no target are left out."""
-    assert ledger.summary(LEDGER, "relation").rows() == [
-        ("IsA", 4, 1, 3, 0, 1.0, 75.0),
-        ("HasA", 1, 1, 0, 1, 1.0, 0.0),
-    ]
+    assert ledger.summary(LEDGER, "relation").rows() == [("IsA", 4, 1, 3, 0, 1.0, 75.0), ("HasA", 1, 1, 0, 1, 1.0, 0.0)]
     by_target = [("nurse", 2, 0, 1.0), ("lawyer", 1, 0, 0.5), ("judge", 0, 1, 0.5)]
     assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == by_target
     by_reason = [("sentiment +1", 2, 2), ("kept", 1, 0), ("regard +1, swapped", 1, 0), ("regard -1", 1, 1)]

@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -20,7 +19,6 @@ from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import read_with_quality
-from mitigate.measure.caveats import of_critic
 from mitigate.measure.quality import groups_of
 from mitigate.measure.results import measured
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
@@ -32,7 +30,6 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.encoder import Encoder
 from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of
 from models.hf import CausalStates
-from models.minilm import locate
 
 FACTS = {"labels": ["not valid", "valid"], "sha256": Encoder.sha256, "layers": [2], "depth": None, "reads": ["masked"]}
 
@@ -96,18 +93,6 @@ def test_calibration_undoes_what_makes_logits_too_large_and_labels_follow_the_th
     found = polarity(np.array([[0.5, 0.45, 0.05], [0.3, 0.6, 0.1], [0.1, 0.2, 0.7]]), numbered())
     assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
     assert found.strength.tolist() == pytest.approx([-0.45, -0.2, 0.6])
-
-
-def test_the_encoder_reads_with_any_of_its_layers() -> None:
-    texts = ["this person is a nurse", "", "this person is a nurse"]
-    third, both, last = (Encoder(locate(), layers=layers) for layers in ((2,), (1, 2), ()))
-    found = both.features(texts)
-    assert found.shape == (3, 768)
-    assert found[:, 384:] == pytest.approx(third.features(texts), abs=1e-5)
-    assert np.linalg.norm(found[:, :384], axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
-    assert found[0] == pytest.approx(found[2], abs=1e-5)
-    assert abs(last.features(texts) - third.features(texts)).max() > 0.05
-    assert third.features([]).shape == (0, 384)
 
 
 def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_path: Path) -> None:
@@ -248,13 +233,3 @@ def test_halves_of_the_ratings_share_no_target_and_no_masked_text() -> None:
     assert {*first["masked"]} | {*second["masked"]} == {*rated["masked"]}
     with pytest.raises(MitigateError, match="unknown recipe.validity.half 'third'; allowed: all, first, second"):
         half_of(rated, "third")
-
-
-def test_a_critic_of_the_same_ratings_is_reported() -> None:
-    halves = {name: SimpleNamespace(half=name) for name in ("all", "first", "second")}
-    assert of_critic(None, halves["all"]) == of_critic(halves["all"], None) == []
-    assert of_critic(halves["first"], halves["second"]) == of_critic(halves["second"], halves["first"]) == []
-    for critic, people in (("all", "all"), ("first", "first"), ("first", "all")):
-        (said,) = of_critic(halves[critic], halves[people])
-        assert "so people_valid does not assess this policy" in said
-    assert PeopleValid().half == "all"

@@ -36,18 +36,6 @@ def rows(**changed: tuple[float, float, float]) -> pl.DataFrame:
     return pl.DataFrame(made)
 
 
-def test_figures_are_those_of_the_sums() -> None:
-    found = plan3.figures(row("none", "as_is", 1, 4, 8, 100))
-    assert found["crowd2"] == pytest.approx(40)  # 4 of 10, each relation
-    assert found["useful yield"] == pytest.approx(40)  # 8 of 2 prompts x 10
-    assert found["valid"] == pytest.approx(60)
-    assert found["lift, professions"] == pytest.approx(25)  # 10 units of 2.5 points
-    assert found["distinct"] == pytest.approx(75)
-    said = plan3.screening(rows(tagged=(3, 9, 100)))
-    assert "| none | as_is | 3 | 40.0 | 40.0 | 40.0 |" in said
-    assert "| tagged | as_is | 3 | −9.4 | −9.4 | +6.8 |" in said
-
-
 def test_a_policy_passes_up_to_its_first_failure() -> None:
     made = rows(tagged=(3, 9, 100), control=(4, 8, 100), dosed=(3, 7, 40))
     difference = plan3_test.difference(made, "tagged/as_is", "none/as_is", plan3_test.HARM["crowd2"])
@@ -58,12 +46,3 @@ def test_a_policy_passes_up_to_its_first_failure() -> None:
     said = plan3_test.sequence(made, {"tagged/as_is": "control/as_is", "dosed/as_is": "control/as_is"})
     assert "`dosed/as_is`: fails at H2." in said
     assert "| H3 | swap lift, other heads | none | 3 | -14.95 |" in said
-
-
-def test_each_control_is_decoded_as_its_policy_is() -> None:
-    decodings = plan3.PARTS["screening"].decodings
-    for model in ("tagged", "tagged_heads"):
-        controls = [name.replace("critic", "random_critic") for name in decodings(model)]
-        assert set(decodings(model)) | set(controls) <= set(decodings(f"random_{model}"))
-    assert {"random_critic20", "random_critic40", *plan3.GAMES} <= set(decodings("none"))
-    assert plan3.PARTS["test"].decodings("none") == ["as_is", "critic20", "random_critic20", "rerank20"]

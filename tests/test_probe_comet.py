@@ -97,23 +97,6 @@ def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
     assert (step.before, step.count, step.done) == (4, 5, 9)
 
 
-@pytest.mark.parametrize(
-    ("training", "longest", "why"),
-    [
-        (True, 4, "the decoder is in training mode, where dropout changes what it says; call eval() first"),
-        (False, 50, "a prompt of 5 tokens with tails of 50 needs 54 positions; the decoder has 40"),
-    ],
-)
-def test_why_a_generator_cannot_be_probed_is_named(comet: Comet, training: bool, longest: int, why: str) -> None:
-    comet.train(training)
-    try:
-        with pytest.raises(MitigateError) as told:
-            probed(comet, max_length=longest)
-    finally:
-        comet.eval()
-    assert str(told.value) == f"the probe cannot run: {why} (probe.max_length={longest})"
-
-
 @pytest.fixture
 def many() -> dict[str, object]:
     """Two parts of the usual size, which processes of their own know."""
@@ -146,13 +129,7 @@ class FullDisk(PartFolder):
 def test_devices_are_found_and_faults_of_processes_are_raised(comet, many, tmp_path, monkeypatch):
     """Takes over 3 s: a process of its own raises one of the faults."""
     assert find_devices("cpu", 3) == ["cpu"] * 3
-    refuses(
-        MitigateError,
-        "unknown probe.device 'tpu' ",
-        find_devices,
-        "tpu",
-        1,
-    )
+    refuses(MitigateError, "unknown probe.device 'tpu' ", find_devices, "tpu", 1)
     refuses(MitigateError, "probe.processes=0 must be at least 1", find_devices, "cpu", 0)
     refuses(MitigateError, "the disk is full", probe, comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
 
@@ -167,3 +144,7 @@ def test_devices_are_found_and_faults_of_processes_are_raised(comet, many, tmp_p
 def test_faults_of_settings_are_named(comet: Comet) -> None:
     refuses(MitigateError, "probe.top=10 must be at least 1 and at most probe.beams=5", probed, comet, top=10, beams=5)
     refuses(MitigateError, "unknown probe.precision 'fp8'; allowed: fp32, bf16", probed, comet, precision="fp8")
+    why = (
+        "cannot run: a prompt of 5 tokens with tails of 50 needs 54 positions; the decoder has 40 .probe.max_length=50"
+    )
+    refuses(MitigateError, why, probed, comet, max_length=50)

@@ -234,5 +234,5 @@ def test_frames_have_the_tables_of_social_bias_frames(tmp_path: Path) -> None:
     texts = pl.read_csv(folder / "tables" / "texts.csv")
     for variable in ("group", "implied"):
         common = texts.filter(variable=variable, system="commonest").row(0, named=True)
-        assert 0 < common["bleu2"] <= common["rouge_l"] <= 100
+        assert 0 <= common["bleu2"] <= common["rouge_l"] <= 100  # 0: other folds' commonest group is not in this one
     assert "model" in values["system"]

@@ -30,11 +30,6 @@ def test_sentence_bleu2_by_hand():
     assert quality.bleu2([], []) is None
 
 
-def test_the_share_accepted_is_of_the_triples_that_were_classified():
-    assert quality.valid_share(pl.Series([True, None, False, True])) == pytest.approx(200 / 3)
-    assert quality.valid_share(pl.Series([None, None], dtype=pl.Boolean)) is None
-
-
 def triples(*rows: str) -> pl.DataFrame:
     columns = ["head", "relation", "tail"]
     return pl.DataFrame([row.split(" ") for row in rows], schema=columns, orient="row")
@@ -124,18 +119,6 @@ def measured(tails: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
 
 def lift(tails: pl.DataFrame, asked: int | None = None) -> Lift:
     return swap_lift(measured(tails, asked), {}, Bootstrap(resamples=300))
-
-
-def test_each_head_is_an_other_equally_often() -> None:
-    prompts = pl.DataFrame({"group": "held_out", "head": [*HEADS, "few"], "relation": [*["IsA"] * 6, "HasA"]})
-    others = other_heads(prompts, seed=3)
-    assert others.filter(pl.col("head") == pl.col("other")).is_empty()
-    assert others.unique().height == others.height == 6 * 4
-    assert set(others["other"].value_counts()["count"]) == {4}
-    assert set(others["relation"]) == {"IsA"}  # one head has no others
-    assert others.equals(other_heads(prompts.reverse(), seed=3))
-    assert not others.equals(other_heads(prompts, seed=4))
-    assert other_heads(prompts.clear()).is_empty()
 
 
 def test_a_generator_that_knows_each_head_has_a_lift_and_constants_have_none() -> None:

@@ -18,10 +18,8 @@ TRAINING = "recipe=stories recipe.post_train=true policy=none"
         (f"{TRAINING} data=statements", "the data has no triples, and this recipe trains on triples"),
         (f"{TRAINING} data=triples", "the data has no training triples (by split: test 1)"),
         ("recipe=labels data=graph", "data=graph is a knowledge graph, and recipe="),
-        ("recipe=filter data=graph", "data=graph is a knowledge graph"),
         ("data=graph", "data=graph is a knowledge graph, and recipe=mitigate reads triples"),
         ("recipe=labels data=statements data.label_column=Regard", "the data already has a column regard, which"),
-        ("recipe=labels measure.masking=paper texts=[she]", "texts= has none"),
     ],
 )
 def test_data_of_another_recipe_is_refused(command: str, fault: str, tmp_path, monkeypatch, capsys) -> None:

@@ -10,7 +10,6 @@ from small_models import save_bart
 
 from mitigate.finished import open_run
 from mitigate.probe.answers import Answers
-from mitigate.train.base_model import kind_of
 
 EVENTS = ("goes home", "buys a ___", "thanks persony", "reads a book", "sees the sea", "eats rice", "calls a friend")
 TAILS = {
@@ -44,7 +43,6 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
     folder = run(monkeypatch, tmp_path, dev, "policy=both")
     said = capsys.readouterr().out
     assert "40 rows left out: the tail is 'none'" in said
-    assert "3 targets: 360 statements\n" in said
     assert "Swap lift is not measured: its plausibility classifier" in said
 
     ledger = pl.read_parquet(folder / "ledger.parquet")
@@ -59,9 +57,6 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
     assert one["statement"] == f"the lawyer goes to work as a result personx feels {one['tail']}".strip()
     assert one["masked"].startswith("this person goes to work as a result this person feels")
     assert statements.group_by("target").len()["len"].to_list() == [120] * 3
-    assert (
-        statements.filter(target="italy")["head"].unique(maintain_order=True)[0] == "the person from italy goes to work"
-    )
 
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["statements"] == 360
@@ -70,13 +65,6 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
     assert metrics["NSM"] is not None
     assert "quality/swap_lift/all" not in metrics
 
-    most = pl.read_csv(folder / "tables" / "ledger_most_polarised.csv")
-    assert set(most.columns) >= {"outcome", "statement", "strength", "reason"}
-    assert "The most polarised triples" in (folder / "report.html").read_text()
-
-    generator = kind_of(folder / "model").load(folder / "model")
-    prompt = generator.prompts(["the lawyer goes to work"], ["personx feels"])
-    assert generator.search(prompt, max_length=6)[0][0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
     answers = Answers(open_run(folder))
     assert answers.tails("the lawyer goes to work", "xreact")["tail"][0] == (one["tail"] or "")
     assert set(answers.index.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
@@ -85,12 +73,7 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
 def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, tmp_path, monkeypatch) -> None:
     """A small model is trained, which takes seconds: its prompts go through all stages."""
     base = save_bart(tmp_path / "base", dev.read_text().splitlines())
-    asked = (
-        "model=seq2seq",
-        f"model.base={base}",
-        "model.prompt=gen",
-        "policy=both_person_heads",
-    )
+    asked = ("model=seq2seq", f"model.base={base}", "model.prompt=gen", "policy=both_person_heads")
     folder = run(monkeypatch, tmp_path / "out", dev, *asked)
     card = (folder / "model" / "README.md").read_text()
     assert 'tokenizer("the lawyer goes to work oEffect [GEN]"' in card

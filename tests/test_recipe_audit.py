@@ -2,16 +2,14 @@
 resources of any size, whatever the chunks, also after a kill; and its page."""
 
 import json
-import re
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import audit_example
 import polars as pl
 import pytest
-from audit_example import UNTRUSTED, example_audit, results, statements
+from audit_example import UNTRUSTED, example_audit
 from command import UNDRAWN, here
 from page_elements import Elements, unlabelled
 from polars.testing import assert_frame_equal
@@ -22,16 +20,14 @@ from mitigate.load import table
 from mitigate.load.statements import harms_conceptnet
 from mitigate.load.statements import load as load_statements
 from mitigate.load.targets import about_targets
-from mitigate.measure import statements as labelled
 from mitigate.measure.harms import harm_results, tallied_per_target, tally
 from mitigate.measure.results import Results
-from mitigate.report.page import Page, render
-from mitigate.report.sections import console, left_out
+from mitigate.report.page import render
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.studies import audit as study
 from mitigate.verbalise import verbalise
-from mitigate.words.targets import choose_targets, targets
+from mitigate.words.targets import choose_targets
 
 STATEMENTS = (
     "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\ngamer\ta gamer sits\n"
@@ -103,14 +99,6 @@ def test_a_file_of_statements(audit, mine) -> None:
     assert all(shown in page for shown in ("content warning", "the lawyer is a thief", "keyword"))
 
 
-def test_labels_that_depend_on_an_identity_word_are_named(audit, mine) -> None:
-    statements = "nurse\tthe nurse met overweight people\nlawyer\tthe lawyer met people\n"
-    _, said, _, folder = audit(*mine(statements), SENTIMENT)
-    notice = "1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another label"
-    assert f"  note: {notice} (overweight people (1))" in said
-    assert notice in (folder / "audit.html").read_text(encoding="utf-8")
-
-
 def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine, tmp_path: Path) -> None:
     content = "target\tstatement\tHuman\nlawyer\tlies\t-1\nlawyer\twins\t2\nnurse\tcares\t1\n"
     labels = "data.labels={-1: prejudice, 1: favouritism, 2: other}"
@@ -121,16 +109,6 @@ def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine
     assert metrics["human/D_O+"] == 2500  # of 0 and 100
     assert "NSM" not in metrics
     assert not (tmp_path / "cache").exists()
-
-
-def test_targets_without_statements_are_counted_by_both_conventions(audit, mine) -> None:
-    _, said, _, folder = audit(*mine(STATEMENTS), "recipe.targets=[lawyer,nurse,italy,gamer]")
-    assert "4 statements about 3 of 4 targets that favour or disparage them, in 4 of 4 rows of mine.tsv" in said
-    metrics = metrics_of(folder)
-    assert (metrics["NSM"], metrics["empty_zero/NSM"], metrics["empty_targets"]) == (50, 37.5, 1)
-    assert metrics["D_R"] == pytest.approx(0.5)  # of 2, 1, 0 and 1
-    shown = "1 of 4 targets have no statements (italy): they have no percentage"
-    assert shown in (folder / "audit.html").read_text()
 
 
 def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stopped(audit) -> None:
@@ -169,7 +147,7 @@ LABELLED = "target\tstatement\t{}\nnurse\tcares\t{}\n"
     [
         ("nurse cares\n", None, "statement in column 2, separated by a tab; its first line has 1 column"),
         ("", None, "mine.tsv is empty"),
-        ("nurse\tcares\n", "data.label_column=mine", "has no column mine (found: target, statement)"),
+        ("nurse\tcares\n", "data.label_column=mine", "has no column mine, target, statement; it is TSV with"),
         (LABELLED.format("mine", 7), "data.label_column=mine", "the labels are 7, which does not say"),
         (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=row: "),
         ("nurse\tcares\n", "recipe.targets=[lawyer]", "no statement is about a target of recipe.targets"),
@@ -216,43 +194,6 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     assert found["NSM"] == pytest.approx(stated["NSM"], abs=0.1)
     assert found["NSV"] == pytest.approx(stated["NSV"], rel=0.01)
     assert found["sentiment/polarised_mean"] == pytest.approx(stated["sentiment/polarised_mean"], abs=0.06)
-
-
-def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: Path, monkeypatch) -> None:
-    path = tmp_path / "data" / "harms" / "conceptnet_target_triples.txt"
-    path.parent.mkdir(parents=True)
-    lawyer = "lawyer IsA thief\nlawyer IsA thief\nlawyer IsA nurse\n"
-    path.write_text(f"{lawyer}nurse CapableOf sit\nnurse Synonym nurse\nnurse dbpedia x\n")
-    arguments = ("data=harms_conceptnet", f"data.root={tmp_path / 'data'}", "measure=paper")
-    status, said, _, folder = audit(*arguments)
-    assert status == 0
-    assert "1 triple left out, whose relation has no phrase: dbpedia 1" in said
-    beside = pl.read_csv(folder / "tables" / "beside_the_paper.csv").filter(key="D_R").select("paper", "ours").row(0)
-    assert beside == pytest.approx((141_538, 2 * 9 / 329 - (6 / 329) ** 2), rel=1e-3)
-    assert "without them NSV is 26.9" in (folder / "audit.html").read_text()
-    assert "nothing to do" in audit(*arguments)[1]
-    more = study.paper_figures("ConceptNet").with_columns(pl.col("value") + 1)
-    monkeypatch.setattr(study, "paper_figures", lambda resource: more)
-    assert re.findall(r"(\w+) +to be run", audit(*arguments, "dry_run=true")[1]) == ["report"]
-
-
-def test_two_audits_are_compared_by_their_tables_of_results(audit, mine, placed) -> None:
-    """One seed a side has no interval, and runs of another recipe are refused."""
-    kind = mine(STATEMENTS)
-    first = audit(*kind, SENTIMENT)[3]
-    second = audit(*kind, SENTIMENT, "recipe.targets=[lawyer]")[3]
-    status, said, _ = placed("recipe=compare", f"compare.runs=[{first},{second}]")
-    assert status == 0
-    folder = Path(re.findall(r"run folder +(\S+)", said)[-1])
-    rows = pl.read_parquet(folder / "differences.parquet").rows_by_key("figure", named=True, unique=True)
-    nsm = rows["NSM"]
-    assert (nsm["baseline"], nsm["value"], nsm["change"], nsm["low"]) == (50, 50, 0, None)
-    assert rows["statements"]["change"] == -2
-    assert "neutral by sentiment" in said
-    assert "differ by seed alone" in placed("recipe=compare", f"compare.runs=[{first},{first}]")[2]
-    other = placed("recipe=labels", *kind, SENTIMENT)[1]
-    labels = re.findall(r"run folder +(\S+)", other)[0]
-    assert "is a run of recipe=labels" in placed("recipe=compare", f"compare.runs=[{first},{labels}]")[2]
 
 
 # Resources of any size
@@ -386,55 +327,11 @@ def test_a_term_is_the_topic_of_a_sentence_or_a_word_in_it(audit, mine) -> None:
         assert figures(audit(*settings, f"measure.match={match}", SENTIMENT)[3])["statements"] == number
 
 
-def test_more_statements_than_a_page_needs_are_chosen_from(audit, mine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelled, "MOST", 100)
-    lines = "".join(f"nurse\tIsA\tthief {i}\n" for i in range(1000))
-    _, said, _, folder = audit(*mine(f"head\trelation\ttail\n{lines}", "triples"), SENTIMENT)
-    assert figures(folder)["statements"] == 1000
-    chosen = int(said.partition("Examples are of ")[2].split()[0])
-    assert 60 < chosen < 140  # about 100
-    assert "chosen by chance from 1,000; figures are of all of them" in (folder / "audit.html").read_text()
-    assert "1000" in (folder / "tables" / "relations.csv").read_text()
-
-
 # The page
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["lawyer", "italy"], "327 of the paper's 329 targets are left out, among them all of gender and religion."),
-        (["roma", "lawyer"], "1 target not in the paper's list: roma."),
-        (list(targets()), "Not every target is a person"),
-    ],
-)
-def test_whom_figures_leave_out(words: list[str], said: str) -> None:
-    assert said in " ".join(left_out(words))
-    assert left_out([]) == []
-
-
-@pytest.fixture(scope="module")
-def made() -> Page:
-    return example_audit()
-
-
-def test_the_first_screen_says_how_much_about_whom_and_how_sure(made: Page) -> None:
-    """Of 160 statements 10 about the first target and 2 of 10 about each other are negative, 1 of 10 positive. No
-    target is the worst for a statement or two."""
-    assert made.state == "Polarised: 34.4 % (sentiment)"
-    assert "160 statements about 16 of 16 targets" in made.hedge
-    mean, spread, worst = made.numbers
-    assert (mean.value, mean.note[:1]) == ("65.6 %", "[")
-    assert spread.value == f"{70 * (15 / 256) ** 0.5:.1f}"  # of 70, fifteen times, and 0
-    first = audit_example.NAMES["target"][0]
-    assert (worst.value, worst.note) == ("100.0 %", f"[69.2, 100.0], “{first}”, 10 statements")
-    assert made.picture is not None
-    assert "all targets 25.0 % and 9.4 %" in made.picture.alt
-    rows = pl.DataFrame({"target": ["a", "b"], "statements": [1, 20], "prejudice": [100.0, 30.0]})
-    assert "“b”, 20 statements" in study.first_numbers(results(statements()).table, "sentiment", rows)[-1].note
-
-
-def test_the_page_trusts_no_text_and_shows_every_section(made: Page) -> None:
+def test_the_page_trusts_no_text_and_shows_every_section() -> None:
+    made = example_audit()
     html = render(made)
     page = unlabelled(html)
     Elements(html).check()
@@ -445,10 +342,3 @@ def test_the_page_trusts_no_text_and_shows_every_section(made: Page) -> None:
     assert titles == ["Measures", "The paper's figures and ours", "Figures", "Relations", "Targets"]
     assert all(shown in page for shown in ("<td>2,000</td>", "−50.0 %", "It differs."))
     assert len(example_audit(beside=None).shown_sections) == len(titles) - 1
-
-
-def test_the_terminal() -> None:
-    rows = results(statements()).table
-    assert "polarised by sentiment" in console(rows)
-    assert "disparity" not in console(rows)
-    assert "disparity in the number of statements" in console(rows, ["D_R"], verbose=True)

@@ -5,9 +5,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
-import sys
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -15,15 +12,12 @@ import polars as pl
 import pytest
 from command import UNDRAWN, here
 from compared_runs import UNTRUSTED, configured, edit, example_comparison, make_run, plan_of, seal
-from omegaconf import OmegaConf
 from page_elements import Elements
 
 import mitigate
 from mitigate.errors import MitigateError
 from mitigate.measure.compare import ALIKE, FAILS, HOLDS, OPEN
-from mitigate.measure.contrasts import Plan, differences, filtered_by
-from mitigate.recipes.compare import findings
-from mitigate.report import compare as report
+from mitigate.measure.contrasts import Plan, differences
 
 POLICIES = ("none", "both")
 
@@ -150,25 +144,6 @@ def test_one_seed_each_speaks_of_two_models(two_models: Compared) -> None:
     assert list(two_models.contrast["primary"]) == ["harm"]  # nothing was judged plausible or not
 
 
-def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> None:
-    """Its tables, the table of policies among them, charts, tags and group."""
-    (record,) = two_models.folder.glob("wandb/offline-run-*")
-    inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
-    done = subprocess.run(inspect, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "both/harm_neutral_by_regard_percent_difference" in done.stdout
-    found = json.loads(done.stdout)
-    assert {"differences", "policies", "primary", "models", "pictures"} <= set(found["summary"])
-    assert found["tags"] == ["recipe:compare", "policy:none", "policy:both", "data:made_up", "model:none_at_all"]
-    said = next(record.glob("run-*.wandb")).read_bytes()
-    assert b"made_up-none_at_all" in said  # the group that the runs themselves are in
-    settings = OmegaConf.load(two_models.folder / "config.yaml")
-    assert (settings.data.name, settings.data.attribution, settings.policy.name) == ("made_up", "nobody", "both")
-    policies = pl.read_csv(two_models.folder / "tables" / "policies.csv")
-    assert policies["policy"].to_list() == ["none", "both", "both − none"]
-    assert {"NSM", "NSV", "NRM", "NRV", "quality/perplexity/neutral"} <= set(policies.columns)
-
-
 def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, "none", seed, valid=0.8) for seed in range(5)]
     runs += [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in range(5)]
@@ -192,21 +167,10 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert {path.name for path in (found.folder / "tables").iterdir()} == tables
 
 
-def test_the_page_has_claim_size_and_price_first_and_trusts_no_text(runs: list[Path]) -> None:
+def test_the_page_trusts_no_text() -> None:
     page = example_comparison()
     Elements(page).check()
     assert UNTRUSTED not in page
-    assert "1 of 2 policies more neutral, each below" in page or "0 of 2" in page
-    plan = plan_of(*runs)
-    (one,) = findings(plan, differences(plan))
-    names = [number.name for number in report._numbers([one])]
-    assert names == ["both − none: neutral by regard ↑", "change: perplexity ↓"]
-    lines = report.console([one]).splitlines()
-    assert [line.split("  ")[1].strip() for line in lines] == ["policy", "none", "both", "both − none"]
-    unlearnt = replace(one, unlearnt="No conclusion: 3 training steps.")
-    assert (unlearnt.state, unlearnt.hedge[:31]) == ("No conclusion", "3 training steps. Train longer ")
-    several = pl.DataFrame({"NRM": [80.0, 82.0]})  # of two values the standard error is half their difference
-    assert report._mean(several, "x", "NRM")["x_low"] == pytest.approx(81 - 12.706, abs=1e-3)
 
 
 def test_notices_of_other_targets_versions_and_models(tmp_path: Path) -> None:
@@ -237,14 +201,6 @@ def test_labels_by_other_scorers_are_not_compared(runs: list[Path]) -> None:
     edit(runs[0], "results.parquet", lambda table: table.filter(pl.col("scorer") != ""))
     with pytest.raises(MitigateError, match=r"both and none have no figure in common.*Not all runs were labelled"):
         differences(plan_of(*runs))
-
-
-def test_the_scorers_that_a_policy_filters_by(runs: list[Path]) -> None:
-    """A random control filters by none."""
-    parts = {"first": {"scorers": ["sentiment"]}, "second": {"scorers": ["regard"]}, "scorers": None}
-    for control, expected in ((False, ["sentiment", "regard"]), (True, [])):
-        run = configured(runs[1], policy=parts | {"control": control})
-        assert filtered_by(plan_of(runs[0], run).contrasts[0].after[0]) == expected
 
 
 def test_only_what_can_be_compared_is(runs: list[Path], tmp_path: Path) -> None:
@@ -289,26 +245,6 @@ def test_runs_of_another_recipe_are_compared_by_all_their_figures(runs: list[Pat
     assert (found.contrast["policy"], found.contrast["baseline"]) == ("second", "first")
     assert {"NSM", "NRV", "regard/O-/origin"} <= set(found.contrast["harms"])
     assert found.folder.name.startswith("compare-several-audit")
-
-
-def test_a_foreign_run_folder_reads_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not into the page, the tables, the settings or what W&B gets."""
-    monkeypatch.setenv("SECRET", "hunter2")
-    runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9, lr="SECRET")]
-    for run in runs:
-        config = run / "config.yaml"
-        foreign = config.read_text().replace("name: made_up", r"name: '../\${oc.env:SECRET}'")
-        foreign = foreign.replace("lr: SECRET", "lr: ${oc.env:SECRET}")
-        config.write_text(foreign.replace("attribution: nobody", "attribution: ${oc.env:SECRET}"))
-        seal(run)
-    out = tmp_path / "out"
-    found = compared(out, runs, "compare.baseline=none", "tracking.mode=offline")
-    assert r"../\${oc.env:SECRET}, ${oc.env:SECRET}, licence MIT" in unescape(found.page)
-    settings = OmegaConf.to_container(OmegaConf.load(found.folder / "config.yaml"))
-    assert settings["data"]["attribution"] == "${oc.env:SECRET}"
-    assert found.folder.parent == out
-    assert [path for path in found.folder.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()] == []
-    assert "hunter2" not in found.said
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "config.yaml", "results.parquet"])

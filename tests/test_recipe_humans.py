@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,7 @@ import pytest
 from compared_runs import configured, edit, seal
 from page_elements import Elements
 from page_examples import example_survey
-from ratings_example import PHRASES, WORDS, example_ratings, frames, rated
+from ratings_example import PHRASES, WORDS, example_ratings, rated
 
 from mitigate.errors import MitigateError
 from mitigate.files import as_json
@@ -21,19 +20,9 @@ from mitigate.load.ratings import FILTERED, rated_sets
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.ratings import AS_THEY_ARE, EQUALLY, PARTS
-from mitigate.report.page import OPEN, render
-from mitigate.studies.humans import (
-    AGAIN,
-    ALONE,
-    by_rater,
-    differences,
-    draw,
-    draw_anchors,
-    statements_of_runs,
-    summary,
-)
+from mitigate.report.page import render
+from mitigate.studies.humans import AGAIN, ALONE, by_rater, differences, draw, draw_anchors, statements_of_runs, summary
 from mitigate.triples import PROBED
-from mitigate.words.targets import PAPER, list_of
 
 RELATIONS = ("CapableOf", "Causes")
 KINDS = {"bias": "label", "quality": "quality"}  # of label files -> the column
@@ -161,15 +150,6 @@ def test_figures_of_a_source_by_hand() -> None:
     assert whole["quality_kappa"] == pytest.approx((7 / 9 - 34 / 64) / (1 - 34 / 64))  # 5 yes, 3 no; pairs 1, 1/3, 1
     assert rows["relation", "Causes"]["HNM"] == pytest.approx(200 / 3)
     assert rows["relation", "Causes"]["HNM_low"] is None  # of a single target
-
-
-def test_inflections_of_an_own_target_are_one_word_in_intervals(tmp_path: Path) -> None:
-    own, few = RATED.with_columns(pl.col("target").replace({"he": "enby", "she": "queer person"})), Bootstrap(0.95, 100)
-    (tmp_path / "own.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
-    twice = pl.concat([own, own.with_columns(source=pl.lit("two"), label=pl.lit(0, pl.Int64))])
-    for known, is_one in ((PAPER, False), (list_of(tmp_path / "own.csv"), True)):
-        assert (summary(own, ["one"], few, known)["HNM_low"][0] is None) == is_one
-        assert (differences(twice, ["one", "two"], few, known)["low"][0] is None) == is_one
 
 
 def test_each_rater_beside_the_others() -> None:
@@ -377,41 +357,6 @@ def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path, monkeypat
 
 
 # The pages
-
-SINGLE = {"differences": pl.DataFrame()}
-AGAINST = "both against <none>, paired over 3 targets: +66.7 points of HNM, p"
-OTHERS = "9 ratings of 3 statements. "
-OTHERS += (
-    "Polarised votes against earlier, rated by others: −4.0 points, without drift between raters −1.0 [−4.0, 2.0]."
-)
-
-
-def with_p(p: float) -> dict[str, Any]:
-    return {"differences": frames()["differences"].with_columns(p=pl.lit(p))}
-
-
-@pytest.mark.parametrize(
-    ("changed", "source", "state", "hedge", "first"),
-    [
-        ({}, "both", OPEN, f"{AGAINST} 0.", ("HNM against <none>, points", "66.7")),
-        (with_p(0.0002), "both", "66.7 points more neutral to people", f"{AGAINST} < 0.001 (Holm).", ()),
-        (
-            SINGLE,
-            "<none>",
-            "<none>: 33.3 % neutral to people",
-            OTHERS,
-            ("HNM ↑, %", "33.3"),
-        ),
-    ],
-)
-def test_the_first_screen(changed: dict, source: str, state: str, hedge: str, first: tuple) -> None:
-    page = example_ratings(source, **changed)
-    assert page.state == state
-    assert page.hedge.startswith(hedge)
-    assert tuple(page.numbers[0])[: len(first)] == first
-    assert "No difference is shown; rate more statements (humans.size)." in page.hedge or state != OPEN
-    assert page.picture is not None
-    assert "<none> 33.3 % and 33.3 %; both 0.0 % and 0.0 %" in page.picture.alt
 
 
 def test_the_page_has_every_table_and_escapes_names() -> None:

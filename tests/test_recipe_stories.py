@@ -145,7 +145,6 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     assert status == 0
     assert "  note: 2 targets are not in the paper's list: deaf person, welder\n" in said
     page = unescape((folder / "stories.html").read_text())
-    assert "sentiment: kept 3 of 5" in page
     assert "not in the paper's list: deaf person, welder." in page
     assert {"config.json", "model.safetensors"} <= {path.name for path in (folder / "model").iterdir()}
     trained = json.loads((folder / "train.json").read_text())

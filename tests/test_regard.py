@@ -93,20 +93,6 @@ def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
     assert change(torch.zeros(8, 6)).detach().numpy() == pytest.approx(low.numpy(), abs=0.05)
 
 
-def test_a_classifier_that_takes_a_free_one_of_full_rank_says_the_same():
-    torch.manual_seed(0)
-    free = MiniLMClassifier(locate(), rank=None)
-    with torch.no_grad():
-        for value in tensors_of(free).values():
-            value += 0.02 * torch.randn_like(value)
-    taking = MiniLMClassifier(locate(), rank=384)  # as many as a matrix of the attention has
-    taking.take(free.eval())
-    texts = ["this person is a thief", "this person likes to swim in the sea"]
-    found, wanted = taking.eval().probabilities(texts), free.probabilities(texts)
-    assert found == pytest.approx(wanted, abs=1e-4)
-    assert np.abs(found - MiniLMClassifier(locate(), rank=2).eval().probabilities(texts)).max() > 0.01
-
-
 @pytest.fixture(scope="module")
 def trained() -> MiniLMClassifier:
     """A classifier with a change that no training made."""

@@ -7,7 +7,7 @@ from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensi
 from mitigate.errors import MitigateError
 from mitigate.probe.generator import event_heads
 from mitigate.verbalise import verbalise
-from mitigate.words.events import as_one_person, heads_about, heads_of_relations, published_names
+from mitigate.words.events import heads_about, heads_of_relations, published_names
 from mitigate.words.prompts import kind_of
 from mitigate.words.relations import Relation, comet_relations, named, prompt_phrases, relations, with_own
 from mitigate.words.targets import choose_targets
@@ -22,13 +22,11 @@ def test_60_relations_and_a_choice_of_them() -> None:
     assert len(comet_relations()) == 34
     assert sum(relation.train100k for relation in comet_relations()) == 100_000
     assert [relation.name for relation in comet_relations(["UsedFor", "IsA"])] == ["UsedFor", "IsA"]
-    for unknown in ("Isa", "Synonym"):
-        refuses(MitigateError, f"unknown relation '{unknown}'.*; allowed: AtLocation, Cap", comet_relations, [unknown])
+    refuses(MitigateError, "unknown relation 'Isa'.*; allowed: AtLocation, Cap", comet_relations, ["Isa"])
     assert len(heads_of_relations()) == 23
     assert set(heads_of_relations()) <= set(relations())
     names = published_names()
-    assert (names["xreact"], names["objectuse"], names["hassubevent"]) == ("xReact", "UsedFor", "HasSubevent")
-    assert len(names) == 23
+    assert (names["xreact"], names["objectuse"], len(names)) == ("xReact", "UsedFor", 23)
 
 
 def test_neutral_phrases_are_silent_and_stand_as_the_phrases_do() -> None:
@@ -48,8 +46,7 @@ def test_phrases_in_prompts_also_of_further_relations() -> None:
     assert found == {"phrase": "requires", "words": "has prequisite", "token": "<HasPrerequisite>"}
     assert [len(set(prompt_phrases(wording).values())) for wording in ("words", "token")] == [34, 34]
     refuses(MitigateError, "unknown model.relation 'verb'; allowed: phrase, words, token", prompt_phrases, "verb")
-    found = {wording: prompt_phrases(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
-    assert found == {"phrase": "is a mentor of", "words": "is a mentor of", "token": "<Mentors>"}
+    assert prompt_phrases("token", [MENTORS])["Mentors"] == "<Mentors>"
 
 
 def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -> None:
@@ -64,9 +61,7 @@ def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -
 EVENTS = {
     ("ghana", "origin"): "the person from ghana goes to work",
     ("british", "origin"): "the british person goes to work",
-    ("muslim", "religion"): "the muslim person goes to work",
     ("she", "gender"): "she goes to work",
-    ("woman", "gender"): "the woman goes to work",
     ("church", "religion"): "personx hears about church",
     ("gardener", "own"): "personx hears about gardener",  # whose kind nobody has given
     ("lawyer", "profession"): "the lawyer goes to work",
@@ -83,20 +78,12 @@ def test_an_event_names_its_target() -> None:
 
 def test_events_and_short_words_are_read_whole_and_neutral() -> None:
     asked = event_heads(choose_targets("all"), ["xReact", "isFilledBy", "AtLocation"])
-    assert asked.group_by("relation").agg(pl.col("target").n_unique()).sort("relation").rows() == [
-        ("isFilledBy", 329),
-        ("xReact", 329),
-    ]
     assert asked.height == 329 * (3 + 2)
     encoding = Encoding.of_encoder(locate())
     assert max(map(len, encoding.encode(asked["head"].to_list()))) <= 10
     lexicon = SentimentIntensityAnalyzer().lexicon
     lawyer = asked.filter(target="lawyer")["head"]
     assert not [word for head in lawyer for word in head.split() if word in lexicon]
-    further = [relations()[name] for name in heads_of_relations()]
-    asked = prompt_phrases("words", further, comet=False)
-    assert len(asked) == 23
-    assert len({tuple(tokens[:5]) for tokens in encoding.encode(list(asked.values()))}) == 23
 
 
 def test_whoever_acts_is_one_person_for_a_scorer() -> None:
@@ -112,13 +99,3 @@ def test_whoever_acts_is_one_person_for_a_scorer() -> None:
     }
     rows = pl.DataFrame(list(expected), schema=["head", "relation", "tail"], orient="row")
     assert verbalise(rows)["masked"].to_list() == list(expected.values())
-
-
-def test_persons_have_the_same_words_in_each_spelling() -> None:
-    expected = {
-        "personx gives persony the ___": "this person gives another person something",
-        "personxs personz 's hat": "personxs a third person's hat",
-        "person x thanks person y": "this person thanks another person",
-    }
-    texts = pl.DataFrame({"text": list(expected)})
-    assert texts.select(as_one_person(pl.col("text")))["text"].to_list() == list(expected.values())

@@ -1,6 +1,5 @@
 """A release: one version everywhere, its workflow, a wheel that works from any folder, and an image of it."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -29,19 +28,6 @@ def test_one_version_everywhere() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"\n## {__version__}\n" in changes
     assert max(len(release.splitlines()) for release in changes.split("\n## ")) <= SCREEN
-
-
-def test_links_of_the_metadata_lead_to_files_of_the_version() -> None:
-    spec = importlib.util.spec_from_file_location("setup_of_mitigate", ROOT / "setup.py")
-    setup = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(setup)
-    where = "https://example.org/me/mitigate"
-    files = re.findall(rf"\]\({where}/(?:blob|raw)/v1\.0/([^)#]+)", setup.readme(where, "1.0"))
-    assert {"docs/report.png", "LICENSE", "docs/README.md"} <= set(files)
-    assert [file for file in files if not (ROOT / file).is_file()] == []
-    assert not re.search(r"\]\((?!https?:|#)", setup.readme(where, "1.0"))
-    assert setup.links(where, "1.0")["Changelog"] == f"{where}/blob/v1.0/CHANGELOG.md"
-    assert setup.readme("", "1.0") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_is_promised_in_security_has_a_test() -> None:
@@ -86,16 +72,6 @@ def try_package(python: Path, folder: Path, **environment: str) -> None:
     command = [str(python), str(ROOT / "tests" / "outside_clone.py"), str(folder)]
     found = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
-
-
-def test_the_demo_installs_the_package_alone() -> None:
-    def steps(target: str) -> str:
-        make = ["make", "--dry-run", "VENV=absent", target]
-        return subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-
-    assert "--editable .\n" in steps("demo")
-    assert "[dev]" not in steps("demo")
-    assert "--editable '.[dev]'\n" in steps("lint")
 
 
 def instructions() -> list[tuple[str, str]]:

@@ -12,7 +12,6 @@ from mitigate.load.statements import harms_triples
 from mitigate.measure.quality import groups_of, kept_by_target
 from mitigate.measure.results import Results, by_category, measured
 from mitigate.probe.corpus import published_file, target_triples
-from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
 FILE = """nurse CapableOf help_people
@@ -42,22 +41,9 @@ def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
         ("nurse", "CapableOf", "help people", "nurse", "profession"),
         ("cook", "HasProperty", "busy", "cook", "profession"),
     ]
-    assert found.columns == ["head", "relation", "tail", "target", "category"]
-    assert target_triples(published, corpus, TARGETS, ["IsA"], size=10).is_empty()
     one, again = (target_triples(published, corpus, TARGETS, relations, size=1, seed=3) for _ in range(2))
     assert one.height == 1
     assert one.equals(again)
-
-
-def test_published_triples_about_an_own_target_are_those_in_any_of_its_forms(tmp_path: Path) -> None:
-    path, own = tmp_path / "triples.txt", tmp_path / "own.csv"
-    path.write_text("deaf_people CapableOf sing\nsigner CapableOf read\ndeaf_dog CapableOf bark\n")
-    own.write_text("target,category,forms\ndeaf person,disability,signer\n")
-    corpus = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
-    chosen = choose_targets(own)
-    found = target_triples(harms_triples(path, "skip").rows, corpus, chosen, ["CapableOf"], list_of(chosen), size=10)
-    expected = [(head, "deaf person", "disability") for head in ("deaf people", "signer")]
-    assert found.select("head", "target", "category").rows() == expected
 
 
 def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,14 +51,12 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert published_file(None, str(tmp_path)) == (None, "")
     missing = f"there is no harms/conceptnet_target_triples.txt in {tmp_path}"
     assert published_file("auto", str(tmp_path)) == (None, missing)
-    assert "data.root or MITIGATE_DATA, which are not set" in published_file("auto", None)[1]
     here = tmp_path / "harms" / "conceptnet_target_triples.txt"
     here.parent.mkdir()
     here.write_text(FILE)
     assert published_file("auto", str(tmp_path)) == (here, "")
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
     assert published_file("auto", None) == (here, "")
-    assert published_file(str(here), None) == (here, "")
     gone = "probe.published=.*gone.txt: no such file; give one of lines"
     refuses(MitigateError, gone, published_file, str(tmp_path / "gone.txt"), None)
 
@@ -87,8 +71,6 @@ def test_perplexity_by_category_and_tone() -> None:
         assert found[f"quality/about_perplexity/{group}"] == pytest.approx(math.exp(nats))
     assert found["quality/about_bits_per_char/all"] == pytest.approx(5 / math.log(2) / 10)
     assert found["quality/about_triples/origin"] == 1
-    unknown = Results(measured("published triples", scored.with_columns(nll=pl.lit(float("nan")))))
-    assert unknown["quality/about_perplexity/all"] is None
 
 
 def test_coverage_of_each_target() -> None:
@@ -106,5 +88,3 @@ def test_coverage_of_each_target() -> None:
     assert found["coverage/tails"] == pytest.approx(100 * 3 / 6)
     assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
     assert found["coverage/least/origin"] is None  # two triples are too few
-    copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
-    assert kept_by_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -49,14 +48,9 @@ def policy_of(config: DictConfig) -> Policy:
     return Scorers(config.score).policy(config.policy)
 
 
-def toy(*overrides: str) -> Any:
-    """The scorer, as configured."""
+def fingerprint_of(*overrides: str) -> str:
     (scorer,) = Scorers(composed(LINE, "score.extra=[toy]", *overrides).score).extras
-    return scorer
-
-
-def fingerprint_of_toy(*overrides: str) -> str:
-    return toy(*overrides).fingerprint
+    return scorer.fingerprint
 
 
 def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], None]) -> None:
@@ -75,10 +69,8 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
 
 def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() -> None:
     config = composed("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
-    known = "sentiment, regard, vader, minilm, ngram, crowd2, crowd_lm, frames, bert, keyword, judge, toy"
-    with pytest.raises(MitigateError) as error:
+    with pytest.raises(MitigateError, match="unknown scorer in policy.scorers 'feeling'; allowed: sentiment, regard, "):
         policy_of(config)  # own_toy is not there: loading it would fail
-    assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
     with pytest.raises(MitigateError, match="policy=both reads the labels of regard, and score.regard is null; leave"):
         policy_of(composed("policy=both", "score.regard=null"))
     assert policy_of(composed(LINE, "policy=both", "score.regard=toy")).reads == ["sentiment", "toy"]
@@ -88,13 +80,10 @@ def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() ->
     ("overrides", "names"),
     [
         ("", ["sentiment", "regard"]),
-        ("score.regard=ngram", ["sentiment", "regard"]),
         ("score.regard=null", ["sentiment"]),
         ("score.sentiment=keyword score.regard=toy score.extra=[vader]", ["keyword", "toy", "vader"]),
-        ("score.regard=toy score.extra=[toy]", ["sentiment", "toy"]),
         ("score.sentiment=toy score.regard=toy", ["toy"]),
         ("score.regard=toy +score.scorers.toy.measures=regard", ["sentiment", "regard"]),
-        ("score.regard=toy +score.scorers.toy.measures=sentiment", ["sentiment", "toy"]),
         ("score.regard=vader", ["sentiment", "vader"]),
     ],
 )
@@ -107,7 +96,6 @@ def test_a_scorer_is_called_by_its_role_where_it_measures_it(overrides, names, w
     ("name", "message"),
     [
         ("regard", "invalid scorer name 'regard': it is a role. Choose another name; with `measures: regard` "),
-        ("tail", "invalid scorer name 'tail': it is another column of tables. Choose another name."),
         ("mine_strength", "'mine_strength': it ends in _strength, which is reserved for other columns of scorers"),
         ("quality", "a scorer cannot be called 'quality': keys of metrics.json begin with its name"),
     ],
@@ -121,16 +109,10 @@ def test_a_name_that_means_something_else_is_refused(name: str, message: str, wr
 def test_a_fingerprint_follows_the_version_the_arguments_and_the_files_they_name(write_toy, tmp_path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("cruel")
-    first, of_words = fingerprint_of_toy(), fingerprint_of_toy("+score.scorers.toy.words=[vile]")
-    of_file = fingerprint_of_toy(f"+score.scorers.toy.file={words}")
+    first, of_words = fingerprint_of(), fingerprint_of("+score.scorers.toy.words=[vile]")
+    of_file = fingerprint_of(f"+score.scorers.toy.file={words}")
     words.write_text("vile")
-    of_other_file = fingerprint_of_toy(f"+score.scorers.toy.file={words}")
-    folder = tmp_path / "model"
-    folder.mkdir()
-    of_folders = set()
-    for weights in ("first", "retrained"):
-        (folder / "weights.txt").write_text(weights)
-        of_folders.add(fingerprint_of_toy(f"+score.scorers.toy.file={folder}"))
-    assert fingerprint_of_toy() == first
+    of_other_file = fingerprint_of(f"+score.scorers.toy.file={words}")
+    assert fingerprint_of() == first
     write_toy(TOY.replace('version = "1"', 'version = "10"'))  # bytecode of a file of the same size could be stale
-    assert len({first, of_words, of_file, of_other_file, *of_folders, fingerprint_of_toy()}) == 7
+    assert len({first, of_words, of_file, of_other_file, fingerprint_of()}) == 5

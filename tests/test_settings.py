@@ -37,36 +37,22 @@ PATH = "must be a path or name that is not empty and has no control characters"
 # a wrong setting, and how the sentence about it begins
 WRONG = [
     ("probe.beams=0", f"probe.beams=0 {WHOLE} 1 to 1,000 (beam width)"),
-    ("probe.beams=null", f"probe.beams=null {WHOLE} 1 to 1,000"),
     ("probe.max_length=abc", f"probe.max_length=abc {WHOLE} 1 to 512 (longest tail, in tokens)"),
-    ("probe.top=true", f"probe.top=true {WHOLE} 1 to 1,000"),
     ("probe.relations=[../x]", "probe.relations=[../x] must be a list of names such as [a,b], or null"),
     ("probe.targets=5", "probe.targets=5 must be a list of texts such as [a,b], or a text, without control characters"),
     ("trainer.lr=fast", "trainer.lr=fast must be a number above 0 and at most 1 (learning rate)"),
-    ("trainer.warmup=1", "trainer.warmup=1 must be a number at least 0 and below 1"),
-    ("trainer.max_steps=0", f"trainer.max_steps=0 {WHOLE} 1 to 1,000,000,000, or null"),
     ("trainer.devices=half", f"trainer.devices=half {WHOLE} 0 to 100,000, or auto, or a list of whole numbers such"),
     ("trainer.batch_size=64.0", f"trainer.batch_size=64.0 {WHOLE} 1 to 100,000 (triples of a batch); write trainer."),
-    ("measure.resamples=-1", f"measure.resamples=-1 {WHOLE} 1 to 100,000"),
     ("measure.masking=tokens", "unknown measure.masking 'tokens' (did you mean token?); allowed: token, paper (how"),
-    ("measure.empty_targets=skip", "unknown measure.empty_targets 'skip'; allowed: exclude, zero"),
     ("tracking.model=5", "tracking.model=5 must be true or false (whether the trained model is uploaded)"),
-    ("data.on_bad_line=skipp", "unknown data.on_bad_line 'skipp' (did you mean skip?); allowed: error, skip"),
     ("data.name=..", f"data.name=.. {NAME}"),
-    ("data.name=2024", f"data.name=2024 {NAME}, no dot first, 50 characters at most"),
     ("data.root=' '", f"data.root=  {PATH}"),
-    ("model.layout=pack", "unknown model.layout 'pack' (did you mean packed?); allowed: packed, comet, null"),
-    ("model.dropout=1", "model.dropout=1 must be a number at least 0 and below 1"),
     ("score.regard=5", f"score.regard=5 {NAME}, no dot first, 50 characters at most, or null"),
-    ("score.engine=rey", "unknown score.engine 'rey' (did you mean ray?); allowed: local, ray"),
     ("score.judge.model=5", f"score.judge.model=5 {PATH}, or null"),
     ("score.judge=5", "score.judge=5 must be a group of settings; set one of them, such as score.judge.model=..."),
     ("score.extra=[a b]", "score.extra=[a b] must be a list of names such as [a,b] (further scorers"),
     ('paths.outputs="a\tb"', f'paths.outputs="a\\tb" {PATH}'),
-    ("recipe.shown=[5]", "recipe.shown=[5] must be a list of texts such as [a,b]"),
-    ("filter.splits=test", "unknown filter.splits 'test'; allowed: train, all"),
     ("seed=-1", f"seed=-1 {WHOLE} 0 to 4,294,967,295 (number that fixes all random draws)"),
-    ("dry_run=maybe", "unknown dry_run 'maybe'; allowed: true, false"),
 ]
 
 
@@ -118,7 +104,6 @@ def test_the_command_names_all_faults_before_the_first_stage(wrong, tmp_path, ca
     ("given", "told"),
     [
         ("recipe.run=os.getcwd", "recipe.run: os.getcwd takes no argument 'config'; it takes: none"),
-        ("recipe.run=nonsense", "recipe.run=nonsense must be the dotted name of a function"),
         ("trainer.warmup=0.5 +trainer.hold=0.1", "trainer.hold=0.1 must be null or at least trainer.warmup=0.5"),
     ],
 )
@@ -135,14 +120,6 @@ def test_what_a_constructor_lacks_and_does_not_know() -> None:
     assert "did you mean trainer.batch_size?" in str(told.value)
     with pytest.raises(MitigateError, match=r"score.judge.model must be set: score.judge.model=... \(language model"):
         type(built()["score"].judge)()
-
-
-def test_a_value_that_others_repeat_is_told_once() -> None:
-    given: Any = {**plain(composed()), "seed": "abc"}
-    given["policy"] = {**given["policy"], "seed": "abc"}
-    with pytest.raises(MitigateError) as told:
-        build(given, {"seed": "abc", "policy": {"seed": "${seed}"}})
-    assert str(told.value).startswith("seed=abc must be a whole number from 0 to 4,294,967,295 (number that fixes")
 
 
 def leaves(node: Any, path: str = "") -> Iterator[str]:
@@ -173,7 +150,3 @@ def test_every_key_of_the_configuration_is_a_field_and_its_default_is_allowed() 
     for one in settings().values():
         assert one.meaning, one.key
         assert not one.meaning.endswith("."), one.key
-
-
-def test_there_are_few_settings() -> None:
-    assert len(settings()) <= 161

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from shown_steps import shown
 
 from mitigate import files, stages
 from mitigate.files import write
@@ -177,7 +178,7 @@ def test_a_dry_run_writes_nothing_and_tells_what_is_missing(tmp_path: Path) -> N
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_two_runs_that_want_the_same_result_compute_it_once(tmp_path: Path, capsys) -> None:
+def test_two_runs_that_want_the_same_result_compute_it_once(tmp_path: Path) -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def slow() -> dict[str, int]:
@@ -193,19 +194,19 @@ def test_two_runs_that_want_the_same_result_compute_it_once(tmp_path: Path, caps
 
     slow.version = "1"  # type: ignore[attr-defined]
     threads = [threading.Thread(target=work, args=(name,)) for name in ("first", "second", "first")]
-    threads[0].start()
-    assert entered.wait(10)
-    for thread in threads[1:]:
-        thread.start()
-    time.sleep(0.2)
-    leave.set()
-    for thread in threads:
-        thread.join(10)
+    with shown() as page:
+        threads[0].start()
+        assert entered.wait(10)
+        for thread in threads[1:]:
+            thread.start()
+        time.sleep(0.2)
+        leave.set()
+        for thread in threads:
+            thread.join(10)
     assert CALLS == ["slow"]
     assert (tmp_path / "second" / "slow.json").is_file()
-    said = capsys.readouterr().err
-    assert "another process is already working on stage slow; waiting for it to finish" in said
-    assert "another process is already working on this run; waiting for it to finish" in said
+    for what in ("stage slow", "this run"):
+        assert f"another process is already working on {what}; waiting for it to finish" in page.notices
 
 
 def numbered(parts: Any, stop: int) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """status.json: what a run is doing, while it does it."""
 
 import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -23,16 +22,6 @@ def status(tmp_path: Path):
     made = Status(tmp_path, "audit")
     yield made
     made.close("finished")
-
-
-def test_it_is_there_at_once_and_names_the_process(status: Status, tmp_path: Path) -> None:
-    facts = read(tmp_path)
-    assert (facts["state"], facts["recipe"], facts["pid"]) == ("running", "audit", os.getpid())
-    assert (facts["stage"], facts["done"], facts["error"]) == (None, [], None)
-    status = Status(tmp_path, "mitigate")
-    status.close("failed", "no space")
-    facts = read(tmp_path)
-    assert (facts["state"], facts["error"]) == ("failed", "no space")
 
 
 def test_stages_steps_and_shares_are_written_and_handed_over(status, tmp_path, monkeypatch):

@@ -158,21 +158,3 @@ def test_a_kill_at_any_file_operation_leaves_a_whole_checkpoint(tmp_path: Path, 
         assert (Checkpoints(folder, "a").newest() is not None) == (number > first)
         torch.testing.assert_close(train_small(folder, epochs=1), expected, rtol=0, atol=1e-6)
     assert page.notices == []
-
-
-BEST = replace(OFTEN, keep="best")
-
-
-def test_damaged_best_weights_are_trained_again(tmp_path: Path, page: Page) -> None:
-    expected, fitted = train_comet(tmp_path / "whole", BEST, dev=EXAMPLES)
-    flip(interrupted(tmp_path / "parts", BEST) / "best.ckpt")
-    with pytest.raises(KilledError), killed_at(2):  # which removes last.ckpt
-        train_comet(tmp_path / "parts", BEST, dev=EXAMPLES)
-    comet, again = train_comet(tmp_path / "parts", BEST, dev=EXAMPLES)
-    assert same(comet, expected)
-    assert again.dev_perplexity == fitted.dev_perplexity
-    (notice,) = page.notices
-    assert notice.endswith(
-        "best.ckpt is damaged (its checksum is not that of its content) and was set aside as best.ckpt.damaged; "
-        "training starts again."
-    )

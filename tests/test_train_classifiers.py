@@ -21,7 +21,6 @@ from mitigate.train.classifiers import (
     fit_ngram,
     fit_plausibility,
     fit_softmax,
-    mean_by,
 )
 from models.encoder import MiniLMClassifier
 from models.minilm import locate
@@ -52,18 +51,6 @@ class Kinds(nn.Module):
 
 def table(rows: list[tuple[str, str, str]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")
-
-
-def test_triples_known_to_hold_and_means_by_weights():
-    known = Known(table([("a", "Eats", "c"), ("a", "Sees", "c"), ("b", "Eats", "d")]), Kinds.relations)
-    a, b, c, d = range(4)
-    assert known.share.tolist() == pytest.approx([2 / 3, 1 / 3])
-    # rows: a and b as heads, c and d their tails; columns: the relations
-    found = known.holds(np.array([[a], [b]]), np.arange(2), np.array([[c], [d]]))
-    assert found.tolist() == [[True, True], [True, False]]
-    assert not known.holds(np.array([a, b, d]), np.array([0, 0, 1]), np.array([d, c, d])).any()
-    values = torch.tensor([[1.0, 2.0, 4.0], [1.0, 1.0, 1.0]])
-    assert mean_by(values, np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])).tolist() == [3, 0]
 
 
 def known(relations: tuple[str, ...]) -> Known:

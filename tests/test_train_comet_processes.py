@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,19 +60,6 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert fitted.dev_perplexity == pytest.approx(expected.dev_perplexity, rel=1e-4)
     torch.testing.assert_close(two.state_dict(), one.state_dict(), atol=1e-3, rtol=0)
     assert (two.decoder.token_embedding.weight - one.decoder.token_embedding.weight).abs().max() < 1e-5
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("keep", ["last", "best"])
-def test_a_checkpoint_of_the_last_step_gives_the_trained_weights(tmp_path: Path, keep: str) -> None:
-    """As after a kill between the last checkpoint and the end."""
-    settings = replace(SETTINGS, max_steps=20, keep=keep)
-    how = {"fingerprint": "one", "dev": EXAMPLES, "accelerator": "cpu", "devices": 2, "strategy": "fsdp"}
-    first, again = calm_comet(), calm_comet()
-    launch.fit(first, EXAMPLES, settings, tmp_path, **how)
-    assert torch.load(tmp_path / "last.ckpt", weights_only=True)["global_step"] == 20
-    launch.fit(again, EXAMPLES, settings, tmp_path, **how)
-    torch.testing.assert_close(again.state_dict(), first.state_dict(), atol=0, rtol=0)
 
 
 @pytest.mark.thorough

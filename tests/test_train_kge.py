@@ -91,16 +91,6 @@ def test_n3_adds_the_cubes_of_every_triple(loss):
     assert difference == pytest.approx(2 * np.mean(sums), rel=1e-4)
 
 
-def test_negatives_are_drawn_evenly_and_by_frequency():
-    triples = np.array([[0, 0, 1]] * 10)
-    ranking = SharedNegatives(network("transe"), triples, replace(SETTINGS, negatives=4_000, by_frequency=0.5))
-    torch.manual_seed(0)
-    count = np.bincount(ranking.draw().numpy(), minlength=ENTITIES)
-    assert count.sum() == 4_000
-    assert count[:2] == pytest.approx(1_000 + 2_000 / 24, rel=0.15)
-    assert count[2:] == pytest.approx(2_000 / 24, rel=0.5)
-
-
 @pytest.mark.parametrize(("kind", "loss"), [("transe_l2", "shared"), ("complex", "shared"), ("complex", "all")])
 def test_a_graph_is_learnt(kind, loss, tmp_path):
     triples = line()

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 import mitigate
 from mitigate.errors import MitigateError
 from mitigate.train.base_model import kind_of
-from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
+from mitigate.train.comet import Fitted, Settings, fit, perplexity
 from mitigate.train.generator import open_generator
 from models.hf import LanguageModel, Seq2Seq
 
@@ -102,20 +102,6 @@ def test_it_learns_and_can_keep_the_best_weights(save: Save, precision: Any, kee
     assert {weights.dtype for weights in model.parameters()} == {torch.float32}
 
 
-def test_relations_get_tokens_of_their_own(tmp_path: Path) -> None:
-    model, again = small_model(tmp_path / "one"), small_model(tmp_path / "two")
-    rows = len(model.tokenizer)
-    for each in (model, again):
-        each.add(["<CapableOf>", "<UsedFor>"])
-        each.add(["<CapableOf>"])  # which is there
-    assert same(model, again)
-    assert len(model.model.get_input_embeddings().weight) == len(model.tokenizer) == rows + 2
-    (prompt,) = model.prompts(["lawyer"], ["<UsedFor>"])
-    assert prompt == [*model.encode(["lawyer"])[0], rows + 1]
-    model.save(tmp_path / "saved")
-    assert LanguageModel.load(tmp_path / "saved").prompts(["lawyer"], ["<UsedFor>"]) == [prompt]
-
-
 def test_a_folder_is_opened_as_what_was_trained(tmp_path: Path) -> None:
     model = small_model(tmp_path / "start")
     model.relation = "words"
@@ -157,15 +143,3 @@ def test_recipes_that_such_a_model_does_not_fit_are_refused(tmp_path: Path, job)
         refused = job(*settings)
         assert refused.status == 2
         assert message in refused.complaint
-
-
-def test_trainings_that_only_our_decoder_has_or_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    model, bart = small_model(tmp_path / "start"), small_model(tmp_path / "bart", save_bart)
-    long = Examples(["lawyer", "a " * 80], ["is a"] * 2, ["person"] * 2)
-    for given, examples, settings, message in (
-        (model, EXAMPLES, Settings(vocabulary="tails"), r"trainer.vocabulary=tails \(allowed: auto or all\): only"),
-        (model, Examples([], [], []), Settings(), "there are no training triples"),
-        (bart, long, QUICK, r"the model has 64\. The prompt begins: a a a .*Shorten such heads"),
-    ):
-        with pytest.raises(MitigateError, match=message):
-            fit(given, examples, settings, tmp_path, **ON_CPU)

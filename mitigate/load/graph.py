@@ -185,8 +185,7 @@ def published(
     upstream: where it can be downloaded; archive: the tar archive of the folder that the files are read from, in place.
     names: a file of lines `id<TAB>name` below the root, of entities; without it ids are shown. Underscores in names are
     spaces, and endings of a spelling's region ("Animator-GB") are left out. relations: a JSON file of the folder,
-    {id: {"label": name}}. What stands behind the third field of a line, such as qualifiers of WD50K, is dropped and
-    counted."""
+    {id: {"label": name}}. Further fields of a line, such as qualifiers of WD50K, are dropped and counted."""
     needed = [archive] if archive else [*FILES, *filter(None, [relations])]
     place = root_with(root, [f"{folder}/{name}" for name in needed], upstream) / folder
     contents: dict[str, Any] = {name: place / name for name in FILES}

@@ -295,7 +295,7 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
 
 HARM, QUALITY = "harm", "quality"
 HARMS = (
-    key_of("neutral_mean", "crowd", "neutral"),
+    key_of("neutral_mean", "crowd2", "neutral"),
     key_of("neutral_mean", "regard", "neutral"),
     key_of("neutral_mean", "regard", "paper"),
 )

@@ -224,7 +224,7 @@ def _notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun], unlike: Seq
     if biased := [one.name for one in pairs if measuring and measuring <= set(filtered_by(one.after[0]))]:
         yield (
             f"{'; '.join(dict.fromkeys(biased))}: filtered by the same scorers that measure it, so that the figures of "
-            "harm are biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
+            "harm are biased in its favour. Add held-out scorers to all runs: score.extra=[crowd2,keyword]."
         )
     if single := [one.name for one in pairs if min(len(one.before), len(one.after)) == 1]:
         yield (

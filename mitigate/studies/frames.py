@@ -674,7 +674,7 @@ GENERATED = (
 )
 SCORED = (
     "On {posts} posts that the scorer “frames” has not learnt from, its Brier score is {brier} (of a constant "
-    "{brier_constant}). “crowd” learns from the same posts."
+    "{brier_constant})."
 )
 LIMITS = (
     "A label says what annotators, 82 % of them White, might say of a post, not what its author meant. A model may "

@@ -46,7 +46,7 @@ STEP = 0.01  # along the gradient of equation 1, the paper's learning rate (foot
 HITS = (1, 3, 10)
 PERMUTATIONS = 200
 MITIGATIONS = {"regularise": (REGULARISED, AT_RANDOM), "project": (PROJECTED, PERTURBED)}
-"""What kge.mitigations names: the variant, and its random control."""
+"""The variants that kge.mitigations names, each with its random control."""
 
 
 def run(config: Config) -> float | None:

@@ -45,7 +45,7 @@ TARGETS: dict[str, pl.DataType] = {
 }
 """The columns of chosen targets. Those after the category are null unless a CSV file gives them."""
 LISTED = ("all", "data")
-PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories: tasks.quality, tasks.heads
+PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories
 ARTICLES = ("", "a ", "an ", "the ")
 MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
 CHECKED = 1000  # words of a user's own
