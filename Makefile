@@ -32,7 +32,7 @@ $(VENV)/package: pyproject.toml constraints.txt setup.py
 $(VENV)/developer: pyproject.toml constraints.txt setup.py
 	$(call install,'.[dev]')
 # Compiles what the main job needs before several test processes would do so at once.
-	$(BIN)/python -c 'import mitigate.recipes.mitigate.recipe, mitigate.train.comet, mitigate.recipes.labels'
+	$(BIN)/python -c 'import mitigate.recipes.mitigate, mitigate.train.comet, mitigate.recipes.labels'
 	touch $@
 
 demo: $(VENV)/package
