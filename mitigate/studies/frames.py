@@ -1,8 +1,7 @@
 """recipe=frames: Social Bias Frames (Sap et al. 2020). A language model learns from posts to say whether a post is
 offensive, whether it targets a group, which one, and what it implies.
 
-Read the corpus, train, fill in frames of test posts, measure them beside simple baselines (Tables 4, 5 and 7),
-calibrate the model as a scorer, and write the page."""
+Read the corpus, train, fill in frames of test posts, measure them (Tables 4, 5 and 7), calibrate the scorer, report."""
 
 import hashlib
 import json
