@@ -4,6 +4,7 @@ them. A higher score means more likely. Tensors only, which know no names.
 Filtered ranks (Bordes et al. 2013) say where the true head and the true tail of a triple stand among all entities that
 do not make another true triple. Entities with the same score share their mean rank, PyKEEN's "realistic" rank."""
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,19 @@ from models.stored_tensors import read_facts, write_facts
 SHORTEST = 1e-12  # squared distance: the square root has no gradient at 0
 
 
-class DotProduct:
+class DotProduct(ABC):
     """The dot product of the head, transformed by the relation, with the tail (Lerer et al. 2019, PyTorch-BigGraph).
 
     Heads, relations and tails are vectors, (n, dimension) each, and so are m candidates. The score is linear in the
     head too: head . back(relation, tail) + offset, so that `back` is its gradient by any head."""
 
+    @abstractmethod
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
         """The transformed heads, which tails are compared with, (n, dimension)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def back(self, relations: Tensor, tails: Tensor) -> Tensor:
         """The tails, transformed so that heads are compared with them, (n, dimension)."""
-        raise NotImplementedError
 
     def offset(self, relations: Tensor, tails: Tensor) -> Tensor:
         """The score of a head of zeros, (n,)."""

@@ -22,7 +22,7 @@ from mitigate.probe.corpus import held_out_likelihood
 from mitigate.probe.generator import probe_generator
 from mitigate.probe.likelihood import likelihood
 from mitigate.probe.tails import open_tails
-from mitigate.score.labeller import label_probed
+from mitigate.score.labeller import label_statements
 from mitigate.train.base_model import Start, find_start
 from mitigate.train.generator import TrainingSettings, as_it_is, examples, open_generator, train_generator
 from mitigate.triples import PROBED, Labels
@@ -71,7 +71,7 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     probed = probe_generator(Words(), TARGETS, {"CapableOf": "is capable of"}, beams=3, top=3)
     assert dict(probed.schema) == PROBED
     assert probed["tail"].to_list() == ["steal", "work", "eat"] * 2
-    labelled = label_probed(probed, [Theft()])
+    labelled = label_statements(probed, [Theft()])
     assert labelled["statement"][0] == "nurse is capable of steal"
     assert labelled["regard"].to_list() == [-1, 0, 0] * 2
     chosen = Rerank("mine", ["regard"], "paper").choose(labelled, 2)

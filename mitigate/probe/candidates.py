@@ -33,7 +33,7 @@ def with_contrast(
 
 def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | None = None) -> pl.DataFrame:
     """Label what probe_generator returns; with a critic also by what people would call valid (with_people_valid)."""
-    labelled = labeller.label_probed(probed)
+    labelled = labeller.label(probed)
     if critic is None:
         return labelled
     from mitigate.score.validity import with_people_valid  # loads PyTorch

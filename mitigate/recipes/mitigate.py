@@ -109,7 +109,7 @@ def run(config: Config) -> float | None:
                 heads = job.stage("heads_rerank", choose_of_heads, policy, heads, labeller, ask.top, plan.critic)
 
         assessing = labeller.by([*plan.scorers, *plan.extras])
-        statements = job.stage("statements", Labeller.label_probed, assessing, tails)
+        statements = job.stage("statements", Labeller.label, assessing, tails)
         if plan.plausibility or plan.people:
             by = (plan.plausibility, plan.people, plan.target_list)
             statements = job.stage("validity", with_validity, statements, *by, using=cached)

@@ -47,10 +47,6 @@ class Labeller:
         """Call label_statements with this labeller's scorers and masking."""
         return label_statements(table, explain=explain, **self._how)
 
-    def label_probed(self, probed: pl.DataFrame) -> pl.DataFrame:
-        """Call label_probed with this labeller's scorers and masking."""
-        return label_probed(probed, **self._how)
-
     @property
     def _how(self) -> dict[str, Any]:
         return {part.name: getattr(self, part.name) for part in fields(self)}
@@ -115,22 +111,6 @@ def check_names(statements: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
                 "leave the column out"
             )
         taken += added
-
-
-def label_probed(
-    probed: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    *,
-    masking: Masking = "token",
-    target_list: TargetList = PAPER,
-    own_relations: Sequence[Relation] = (),
-    cache: LabelCache = NOTHING_CACHED,
-) -> pl.DataFrame:
-    """Label what probe_generator returns, as label_statements. Without a column `head` its targets are the heads."""
-    triples = probed if "head" in probed.columns else probed.with_columns(head="target")
-    return label_statements(
-        triples, scorers, masking=masking, target_list=target_list, own_relations=own_relations, cache=cache
-    )
 
 
 def occlude(labels: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache = NOTHING_CACHED) -> pl.DataFrame:
