@@ -26,10 +26,10 @@ $(PIP) --quiet --constraint constraints.txt --editable $(1)
 touch $(VENV)/package
 endef
 
-$(VENV)/package: pyproject.toml constraints.txt setup.py
+$(VENV)/package: pyproject.toml constraints.txt
 	$(call install,.)
 
-$(VENV)/developer: pyproject.toml constraints.txt setup.py
+$(VENV)/developer: pyproject.toml constraints.txt
 	$(call install,'.[dev]')
 # Compiles what the main job needs before several test processes would do so at once.
 	$(BIN)/python -c 'import mitigate.recipes.mitigate, mitigate.train.comet, mitigate.recipes.labels'

@@ -100,9 +100,9 @@ def keys() -> list[str]:
     harms += [key_of("neutral_mean", "crowd", "neutral", part) for part in CATEGORIES]
     harms += [key_of(measure, "regard", "neutral") for measure in ("O-", "O+")]
     harms += [key_of("neutral_mean", "regard", "neutral", part) for part in CATEGORIES]
-    held_out = [key_of(figure, group=part) for figure in ("perplexity", "bleu2") for part in ("", "neutral", "polar")]
+    held_out = [f"quality/{name}/{part}" for name in ("perplexity", "bleu2") for part in ("all", "neutral", "polar")]
     about = [
-        key_of("about_perplexity", group="/".join(filter(None, (category, tone))))
+        "quality/about_perplexity/" + ("/".join(filter(None, (category, tone))) or "all")
         for category, tone in product(("", *CATEGORIES), TONES)
     ]
     lifts = [key_of("swap_lift", group=part) for part in ("", HELD_OUT, "profession")]

@@ -1,7 +1,7 @@
 """Tables and pictures of the experiment of benchmarks/plan.md, drawn from benchmarks/experiment.csv alone.
 
     python benchmarks/experiment_tables.py                      prints them
-    python benchmarks/experiment_tables.py --page docs/results.md benchmarks/experiment.md --pictures docs/results
+    python benchmarks/experiment_tables.py --page benchmarks/experiment.md --pictures docs/results
 
 The primary test is not computed before all of its runs are there; --final does so with the seeds that there are, and
 says how many.
@@ -45,6 +45,8 @@ CSV = Path(__file__).with_name("experiment.csv")
 SHORT, FULL = "none_short", "none"
 PRIMARY = ("both_neutral", "both")
 """The policies that a claim may be made of."""
+CONTROLLED = ("both_neutral", "both", "both_person_heads")
+"""Policies of the picture of policies and controls: those that version 1.0 has and that have a random control."""
 ALSO = (
     ("random_both_neutral", SHORT),  # does it matter that triples are fewer?
     ("random_both", SHORT),
@@ -85,11 +87,11 @@ BESIDE = {  # table -> column of the file -> its name
         key_of("perplexity"): "perplexity, all test triples ↓",
         INDEPENDENT["neutral"]: "perplexity, independently neutral ↓",
         INDEPENDENT["polarised"]: "perplexity, the others ↓",
-        key_of("bleu2"): "BLEU-2 ↑",
+        "quality/bleu2/all": "BLEU-2 ↑",
         "distinct_tails": "distinct tails, % ↑",
         "shared_tails": "shared tails, % ↓",
     },
-    "targets": {key_of("about_perplexity", group=category): f"{category or 'all'} ↓" for category in ("", *CATEGORIES)},
+    "targets": {f"quality/about_perplexity/{category}": f"{category} ↓" for category in ("all", *CATEGORIES)},
     "relations": {
         column: f"{name}: {said}"
         for name in RELATIONS
@@ -348,9 +350,40 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def write_pictures(rows: pl.DataFrame, there: Sequence[str], known: Mapping[str, Arm], folder: Path) -> None:
     """All pictures as PNG and SVG files."""
     primary = [name for name in there if known[name].part == "primary"]
+    save_figure(policies_and_controls(rows, known), folder / "policies-and-controls")
     save_figure(harm_against_quality(rows, there), folder / "harm-against-quality")
     save_figure(by_category(rows, primary), folder / "by-category")
     save_figure(by_relation(rows, primary), folder / "by-relation")
+
+
+@styled
+def policies_and_controls(rows: pl.DataFrame, known: Mapping[str, Arm]) -> Figure:
+    """An arrow from the mean of each control to that of its policy, and a small mark for each run. Harm is the share of
+    all relations as labelled."""
+    figure = Figure(figsize=(6.4, 3.9))
+    axes = figure.add_subplot()
+
+    def put(arm: str, place: int, name: str = "") -> tuple[float, float]:
+        colour, marker = mark(place)
+        mine = rows.filter(pl.col(HELD_OUT).is_not_null(), arm=arm)
+        x, y = (mine[column].to_list() for column in (HELD_OUT, of_category("")))
+        axes.scatter(x, y, s=14, c=colour, marker=marker, alpha=0.35, lw=0)
+        look = {"s": 75, "marker": marker, "lw": 1.6, "facecolors": colour if name else "white", "edgecolors": colour}
+        axes.scatter(fmean(x), fmean(y), **look, label=name or None, zorder=3)
+        return fmean(x), fmean(y)
+
+    put(FULL, 0, FULL)
+    for place, policy in enumerate(CONTROLLED, start=1):
+        start, end = put(known[policy].control or "", place), put(policy, place, policy)
+        arrow = {"arrowstyle": "->", "color": mark(place)[0], "lw": 1.2, "shrinkA": 7, "shrinkB": 7}
+        axes.annotate("", end, start, arrowprops=arrow)
+    axes.scatter([], [], s=75, lw=1.6, facecolors="white", edgecolors=INK, label="hollow: as many at random")
+    axes.grid()
+    axes.margins(0.06)
+    axes.set_xlabel("quality: swap lift, points (better →)")
+    axes.set_ylabel("harm: polarised statements, % (better ↓)")
+    axes.legend(loc="lower right")
+    return figure
 
 
 @styled

@@ -22,15 +22,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
 from mitigate.load import conceptnet
-from mitigate.probe.comet import Precision, probe
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.encoding import Encoding
+from mitigate.models.minilm import locate
+from mitigate.probe.beams import Precision, probe_generator
 from mitigate.stages import PartFolder
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import choose_targets
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
-from models.minilm import locate
 
 BATCH, ITERATIONS = 64, 100_000
 SIZES = {
@@ -137,11 +137,13 @@ def probe_table(sizes: dict[str, DecoderConfig], device: str, small: bool) -> st
         precisions: tuple[Precision, ...] = ("fp32", "bf16")
         for precision in precisions:
             with tempfile.TemporaryDirectory() as place:
-                how = {"precision": precision, "devices": [device], "max_length": 3 if small else 15}
-                probe(comet, targets[:1], relations, parts=PartFolder(Path(place, "first")), **how)  # wakes the device
+                how = {"precision": precision, "device": device, "max_length": 3 if small else 15}
+                probe_generator(
+                    comet, targets[:1], dict(relations), parts=PartFolder(Path(place, "first")), **how
+                )  # wakes the device
                 forget_peak(device)
                 started = time.perf_counter()
-                probe(comet, targets, relations, parts=PartFolder(Path(place, "all")), **how)
+                probe_generator(comet, targets, dict(relations), parts=PartFolder(Path(place, "all")), **how)
                 seconds = time.perf_counter() - started
             statements = targets.height * len(relations) * 10
             speed = statements / seconds

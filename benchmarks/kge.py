@@ -24,10 +24,10 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.load.graph import Graph, published
-from mitigate.train.batches import Batches
+from mitigate.models.kge import Embeddings
+from mitigate.train.harness import Batches
 from mitigate.train.kge import OneVsAll, SharedNegatives
 from mitigate.train.settings import EmbeddingTraining
-from models.kge import Embeddings
 
 NEGATIVES = 512
 LR = 0.05

@@ -18,14 +18,14 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.experiment_tables import markdown
-from mitigate.load.ratings import read_with_quality
+from mitigate.library import scorer as scorer_of
+from mitigate.load.ratings import read_rated
 from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.policies import Drop
-from mitigate.score.base import default_scorers
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import PeopleValid
 from mitigate.studies.classifier import valid_votes
-from mitigate.triples import NEUTRAL
+from mitigate.triples import NEUTRAL, ROLES
 from mitigate.words.relations import RATED as RELATIONS
 from mitigate.words.relations import parse_sentence
 
@@ -69,8 +69,8 @@ def main() -> None:
 def rated(data: Path, name: str) -> pl.DataFrame:
     """A set's statements: relation, category, cluster, polarised and valid (shares of votes), neutral by both scorers,
     probable (that people call it valid), and kept."""
-    rows = read_with_quality(data, name)
-    for scorer in default_scorers():
+    rows = read_rated(data, [name])
+    for scorer in map(scorer_of, ROLES):
         rows = with_labels(rows, scorer, NOTHING_CACHED)
     rows = rows.with_columns(
         relation_of(rows),

@@ -30,7 +30,7 @@ from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
 from mitigate.files import write
-from mitigate.load.ratings import read_with_quality
+from mitigate.load.ratings import RESOURCES, read_rated
 from mitigate.measure.agreement import auc
 from mitigate.measure.compare import holm
 from mitigate.report.plots import INK, WIDTH, legend, mark, note, save_figure, styled
@@ -225,7 +225,7 @@ def dose_picture(levels: Mapping[str, Mapping[str, float]]) -> Figure:
 def add_accuracy(people: PeopleValid, half: str, data: Path, encoder: str) -> None:
     """Adds the sensitivity and specificity of people_valid on the neutral rated statements of its half, by heads that
     learnt neither from the text nor about the target, with errors over clusters."""
-    rated = half_of(read_with_quality(data), half).filter(most=NEUTRAL)
+    rated = half_of(read_rated(data, RESOURCES[-1:]), half).filter(most=NEUTRAL)
     row = {
         "encoder": encoder,
         "half": half,

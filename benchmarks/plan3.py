@@ -29,26 +29,26 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.experiment_plan import HEADS, RELATIONS2, ROOT, third_of
 from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, unpack
 from benchmarks.experiment_tables import markdown
+from benchmarks.lm_states import CausalStates, CrowdLM
 from benchmarks.results import processor
 from mitigate.files import replacing_folder, write
 from mitigate.load.ratings import read_rated
 from mitigate.measure.lift import constant_tails, echo_tails, lift_table, random_tails
+from mitigate.models.heads import LABELS
 from mitigate.policies import Contrast, Critic, Rerank, apply_policy
-from mitigate.probe.candidates import label_candidates, with_contrast
-from mitigate.probe.generator import probe_generator, probe_heads
+from mitigate.probe.beams import label_candidates, probe_generator, probe_heads, with_contrast
 from mitigate.recipes.config import configured
 from mitigate.recipes.mitigate import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
-from mitigate.score.people import Crowd2, CrowdLM
-from mitigate.score.validity import with_people_valid
+from mitigate.score.people import Crowd2
+from mitigate.score.plausibility import with_people_valid
 from mitigate.stages import PartFolder, fingerprint
-from mitigate.studies.classifier import BY_MODEL, POLARITY, half_of, train_polarity
+from mitigate.studies.classifier import half_of, train_polarity
 from mitigate.train.generator import train_generator, trained
 from mitigate.triples import Labels
 from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER
-from models.heads import LABELS
 
 CSV = Path(__file__).with_name("plan3.csv")
 TOP, KS = 10, (1, 3, 5, 10)
@@ -149,9 +149,9 @@ def fit_readers(given: argparse.Namespace) -> None:
     """crowd2 and crowd_lm on the half of the rated statements that the critic did not learn from."""
     rated = half_of(read_rated(given.data), "second")
     with replacing_folder(given.work / "readers") as folder:
-        print(train_polarity(rated, POLARITY, 1, scorer="crowd2", folder=folder), flush=True)
-        more = {"scorer": "crowd_lm", "base": str(given.lm), "folder": folder}
-        print(train_polarity(rated, POLARITY | BY_MODEL, 1, **more), flush=True)
+        print(train_polarity(rated, 1, folder=folder, states=CausalStates(given.lm)), flush=True)
+        (folder / "crowd2").rename(folder / "crowd_lm")
+        print(train_polarity(rated, 1, folder=folder), flush=True)
 
 
 def run(given: argparse.Namespace, part: Part) -> None:
@@ -171,8 +171,8 @@ def run(given: argparse.Namespace, part: Part) -> None:
 
 def rows_of(seed: int, model: str, part: Part, given: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of a model's decodings."""
-    people = f"score.people_valid.encoder_folder={given.lm}"
-    where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", people, f"seed={seed}")
+    people = ("score.people_valid._target_=benchmarks.lm_states.PeopleValidLM", f"+score.people_valid.base={given.lm}")
+    where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", *people, f"seed={seed}")
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         # The critic is configured with the policy `critic`; a model's own policy follows below.
         relations = [f"probe.relations=[{','.join(part.relations)}]"] if part.relations else []
@@ -214,8 +214,8 @@ def pools(plan: Plan, place: Path, part: Part, few: int | None) -> tuple[pl.Data
     is_mine = cluster.map_elements(lambda name: third_of(name) in part.thirds, return_dtype=pl.Boolean)
     group = pl.col("head").map_elements(lambda head: crc32(head.encode()) % GROUPS, return_dtype=pl.Int64)
     is_others = group.map_elements(lambda number: third_of(f"group {number}") in part.thirds, return_dtype=pl.Boolean)
-    targets = plan.probe.targets.filter(is_mine).head(few or 1000)
-    prompts = plan.probe.held_out_prompts.filter(is_others).head(few or 100_000)
+    targets = plan.targets.filter(is_mine).head(few or 1000)
+    prompts = plan.held_out_prompts.filter(is_others).head(few or 100_000)
     generator = trained(plan.start, place / "model", f"{place.parent.name}/{place.name}")
     search = {**plan.search, "beams": part.pool, "top": part.pool}
     found = []
@@ -223,7 +223,7 @@ def pools(plan: Plan, place: Path, part: Part, few: int | None) -> tuple[pl.Data
         if not (path := place / f"{name}.parquet").is_file():
             if name == "pool":
                 parts = PartFolder(place / f"{name}_parts")
-                tails = probe_generator(generator, targets, plan.probe.relations, parts=parts, **search)
+                tails = probe_generator(generator, targets, plan.relations, parts=parts, **search)
             else:
                 tails = probe_heads(generator, prompts, **search)
             if plan.policy.tags() is not None:  # "" is every head
@@ -308,7 +308,7 @@ def measured(
         of_heads,
         triples,
         working.select("target", "category").unique(maintain_order=True),
-        plan.probe.lifted,
+        plan.lifted,
         of_heads.select("head", "relation").unique(maintain_order=True),
         plan.plausibility,
         top=TOP,

@@ -16,12 +16,12 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from mitigate.library import scorer
 from mitigate.load.ratings import FILTERED, RESOURCES, read_rated
 from mitigate.measure.ratings import prediction_powered, ratings_needed
-from mitigate.score.base import default_scorers
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, plain, polarity
-from mitigate.triples import NEUTRAL
+from mitigate.triples import NEUTRAL, ROLES
 from mitigate.words.relations import parse_sentence
 
 DRAWS, SIZES = 200, (100, 200, 400)
@@ -32,7 +32,7 @@ def units(root: Path) -> pl.DataFrame:
     """The units: the difference, in percentage points of neutral labels, by people and by each classifier."""
     rated = read_rated(root, [RESOURCES[-1], FILTERED])
     parts = [parse_sentence(text) for text in rated["sentence"]]
-    sentiment, regard = default_scorers()
+    sentiment, regard = map(scorer, ROLES)
     crowd = Crowd2()
     texts = rated["masked"].to_list()
     chances = crowd.heads.probabilities(

@@ -26,14 +26,14 @@ from transformers.utils import logging
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.probe.comet import probe
+from mitigate.models.beam import beam_search
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig, DecoderReading
+from mitigate.models.minilm import locate
+from mitigate.probe.beams import probe_generator
 from mitigate.stages import PartFolder
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import choose_targets
-from models.beam import beam_search
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig, DecoderReading
-from models.minilm import locate
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
 BEAMS, FIXED, NATURAL = 10, 8, 15  # tokens forced, and tokens at most with natural ending
@@ -216,7 +216,7 @@ def grid(generator: Path | None) -> list[str]:
         with tempfile.TemporaryDirectory() as place:
             started = time.perf_counter()
             parts = PartFolder(Path(place))
-            probe(comet, targets, relations, parts=parts, precision=precision)
+            probe_generator(comet, targets, dict(relations), parts=parts, precision=precision)
             seconds = time.perf_counter() - started
             tails[precision] = pl.concat(list(parts))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -33,12 +33,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
 from mitigate.cache import LabelStore
+from mitigate.models.minilm import locate
 from mitigate.score.labels import label_column
-from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard, native_dtype
+from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard
 from mitigate.score.vader import Vader
 from mitigate.score.workers import OnWorkers, connected
 from mitigate.triples import Scorer
-from models.minilm import locate
 
 REPEATED = 0.57  # of a probe's masked statements stood there before
 BATCH = 64  # texts, of the batched loop
@@ -120,10 +120,7 @@ def bert(statements: Sequence[str], rounds: int) -> list[str]:
             Contestant("mitigate, `score.regard=bert`", ours(BertRegard(folder))),
         ]
     sets = {"2,000 distinct": list(statements[:2000]), "2,000, 57 % repeated": with_repeats(statements, 2000)}
-    text = ["## Scoring: a BERT-base classifier of regard", compare(contestants, sets, rounds)]
-    if native_dtype() != torch.bfloat16:
-        text.append("This processor does not compute in bf16: mitigate ran in fp32, and the ratios say little.")
-    return text
+    return ["## Scoring: a BERT-base classifier of regard", compare(contestants, sets, rounds)]
 
 
 def shipped(statements: Sequence[str], rounds: int) -> list[str]:
@@ -161,7 +158,7 @@ def vader(statements: Sequence[str], rounds: int) -> list[str]:
 def workers(statements: Sequence[str], rounds: int) -> list[str]:
     """The default classifier in this process, with a thread a core, and on two of Ray's workers, with a core each."""
     started = time.perf_counter()
-    connected(2, None)
+    connected(2)
     seconds = time.perf_counter() - started
     contestants = [
         Contestant("`score.engine=local`", ours(MiniLMRegard())),

@@ -32,16 +32,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
 from mitigate.load.conceptnet import load
-from mitigate.train.batches import Batches
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.encoding import Encoding
+from mitigate.models.hf import LanguageModel
+from mitigate.models.minilm import locate
+from mitigate.models.tail_prompts import Layout
 from mitigate.train.comet import Examples, Settings, fit
-from mitigate.train.harness import native_precision
+from mitigate.train.harness import Batches, native_precision
 from mitigate.words.relations import comet_relations
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
-from models.hf import LanguageModel
-from models.minilm import locate
-from models.tail_prompts import Layout
 
 BATCH = 64
 PRECISION = native_precision("cpu")  # what this processor computes in; bf16 elsewhere is many times slower

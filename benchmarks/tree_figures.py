@@ -82,7 +82,8 @@ class Tree:
             if isinstance(node, ast.Import):
                 found |= {alias.asname or alias.name: alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+                module = node.module.replace("mitigate.models", "models")
+                found |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
         return {local: dotted for local, dotted in found.items() if dotted.split(".")[0] in ("mitigate", "models")}
 
     def reached(self, name: str) -> int:

@@ -112,7 +112,7 @@ def write_gallery(pages: Path, runs: Path) -> None:
     (pages / "gallery.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
     first = pages / "README.md"
     text = first.read_text(encoding="utf-8")
-    first.write_text(text.replace("[Tutorial](", "[Gallery of pages](gallery.md) · [Tutorial]("), encoding="utf-8")
+    first.write_text(text.replace("[All pages](", "[Gallery of pages](gallery.md) · [All pages]("), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -74,12 +74,10 @@ COLUMNS = {
     "measure": "name of the measure, as declared",
     "scorer": "whose labels it reads; empty for none",
     "template": "wording of the labelled statements: `paper`, `neutral`; empty where no label is read",
-    "variant": "`empty_zero`, `empty_exclude`: the other convention for targets without statements; `regularised`, "
-    "`regularised_at_random`, `projected`, `perturbed`: embeddings after a mitigation or its control",
-    "by": "`all`, `category`, `kind`, `relation`, `subset` (neutral, polar ...), `target`; `row` of a study's "
-    "own table",
+    "variant": "`regularised`, `regularised_at_random`, `projected`, `perturbed`: embeddings after a mitigation or its "
+    "control",
+    "by": "`all`, `category`, `relation`, `subset` (neutral, polar ...), `target`; `row` of a study's own table",
     "group": "the group, such as `origin`; empty for all",
-    "k": "of hits at k",
     "value": "the figure; null where it cannot be computed",
     "low": "lower bound of the 95 % interval, if there is one",
     "high": "upper bound",
@@ -100,6 +98,7 @@ def declared() -> str:
 
 
 def _row(one: Measure) -> tuple[Cell, ...]:
+    one = one.with_scorer("")
     papers = "".join(f"; `{name}` by {scorer}" for scorer, name in (one.paper or {}).items())
     unit = one.unit if one.unit != "count" else ""
     span = RANGES.get(one.unit, "0 or more")

@@ -8,89 +8,61 @@ from typing import TYPE_CHECKING, Any
 
 from mitigate.package_data import VERSION
 
-__version__ = VERSION
-
-_PLACES = {  # public name -> the module that has it
-    "Bootstrap": "mitigate.measure.intervals",
-    "Drop": "mitigate.policies",
-    "FinishedRun": "mitigate.finished",
-    "Labels": "mitigate.triples",
-    "MitigateError": "mitigate.errors",
-    "Policy": "mitigate.policies",
-    "RunResults": "mitigate.library",
-    "Scorer": "mitigate.triples",
-    "Start": "mitigate.train.base_model",
-    "TargetList": "mitigate.words.targets",
-    "TrainingSettings": "mitigate.train.generator",
-    "about_targets": "mitigate.load.targets",
-    "apply_policy": "mitigate.policies",
-    "audit": "mitigate.library",
-    "choose_targets": "mitigate.words.targets",
-    "compare": "mitigate.library",
-    "held_out_likelihood": "mitigate.probe.corpus",
-    "label": "mitigate.library",
-    "list_of": "mitigate.words.targets",
-    "make_scorer": "mitigate.score.base",
-    "measure_harms": "mitigate.measure.tables",
-    "measure_quality": "mitigate.measure.run",
-    "open_generator": "mitigate.train.generator",
-    "open_run": "mitigate.probe.answers",
-    "policy": "mitigate.library",
-    "probe_generator": "mitigate.probe.generator",
-    "read_relations": "mitigate.load.triples",
-    "read_triples": "mitigate.load.corpus",
-    "run": "mitigate.library",
-    "sample_triples": "mitigate.load.corpus",
-    "scorer": "mitigate.library",
-    "train_generator": "mitigate.train.generator",
-}
-
-__all__ = [*_PLACES]
-
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
-    from mitigate.errors import MitigateError as MitigateError
-    from mitigate.finished import FinishedRun as FinishedRun
-    from mitigate.library import RunResults as RunResults
-    from mitigate.library import audit as audit
-    from mitigate.library import compare as compare
-    from mitigate.library import label as label
-    from mitigate.library import policy as policy
-    from mitigate.library import run as run
-    from mitigate.library import scorer as scorer
-    from mitigate.load.corpus import read_triples as read_triples
-    from mitigate.load.corpus import sample_triples as sample_triples
-    from mitigate.load.targets import about_targets as about_targets
-    from mitigate.load.triples import read_relations as read_relations
-    from mitigate.measure.intervals import Bootstrap as Bootstrap
-    from mitigate.measure.run import measure_quality as measure_quality
-    from mitigate.measure.tables import measure_harms as measure_harms
-    from mitigate.policies import Drop as Drop
-    from mitigate.policies import Policy as Policy
-    from mitigate.policies import apply_policy as apply_policy
-    from mitigate.probe.answers import open_run as open_run
-    from mitigate.probe.corpus import held_out_likelihood as held_out_likelihood
-    from mitigate.probe.generator import probe_generator as probe_generator
-    from mitigate.score.base import make_scorer as make_scorer
-    from mitigate.train.base_model import Start as Start
-    from mitigate.train.generator import TrainingSettings as TrainingSettings
-    from mitigate.train.generator import open_generator as open_generator
-    from mitigate.train.generator import train_generator as train_generator
-    from mitigate.triples import Labels as Labels
-    from mitigate.triples import Scorer as Scorer
-    from mitigate.words.targets import TargetList as TargetList
-    from mitigate.words.targets import choose_targets as choose_targets
-    from mitigate.words.targets import list_of as list_of
+    from mitigate.errors import MitigateError
+    from mitigate.finished import FinishedRun, open_run
+    from mitigate.library import RunResults, audit, compare, label, policy, run, scorer
+    from mitigate.load.corpus import read_triples, sample_triples
+    from mitigate.load.targets import about_targets
+    from mitigate.load.triples import read_relations
+    from mitigate.measure.harms import measure_harms
+    from mitigate.measure.intervals import Bootstrap
+    from mitigate.measure.run import measure_quality
+    from mitigate.policies import Drop, Policy, apply_policy
+    from mitigate.probe.beams import probe_generator
+    from mitigate.probe.likelihood import held_out_likelihood
+    from mitigate.score.base import make_scorer
+    from mitigate.train.base_model import Start
+    from mitigate.train.generator import TrainingSettings, open_generator, train_generator
+    from mitigate.triples import Labels, Scorer
+    from mitigate.words.targets import TargetList, choose_targets, list_of
+
+__version__ = VERSION
+__all__ = ["Bootstrap", "Drop", "FinishedRun", "Labels", "MitigateError", "Policy", "RunResults", "Scorer", "Start"]
+__all__ += ["TargetList", "TrainingSettings", "about_targets", "apply_policy", "audit", "choose_targets", "compare"]
+__all__ += ["held_out_likelihood", "label", "list_of", "make_scorer", "measure_harms", "measure_quality"]
+__all__ += ["open_generator", "open_run", "policy", "probe_generator", "read_relations", "read_triples", "run"]
+__all__ += ["sample_triples", "scorer", "train_generator"]
+PLACES = {  # the module of each name; of all others it is mitigate.library
+    "Bootstrap": "measure.intervals",
+    "FinishedRun": "finished",
+    "MitigateError": "errors",
+    "Start": "train.base_model",
+    "about_targets": "load.targets",
+    "held_out_likelihood": "probe.likelihood",
+    "make_scorer": "score.base",
+    "measure_harms": "measure.harms",
+    "measure_quality": "measure.run",
+    "open_run": "finished",
+    "probe_generator": "probe.beams",
+    "read_relations": "load.triples",
+    **dict.fromkeys(("Drop", "Policy", "apply_policy"), "policies"),
+    **dict.fromkeys(("Labels", "Scorer"), "triples"),
+    **dict.fromkeys(("TargetList", "choose_targets", "list_of"), "words.targets"),
+    **dict.fromkeys(("TrainingSettings", "open_generator", "train_generator"), "train.generator"),
+    **dict.fromkeys(("read_triples", "sample_triples"), "load.corpus"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """A public name, loaded when it is first used (PEP 562)."""
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_PLACES[name]), name)
+    found = getattr(import_module(f"mitigate.{PLACES.get(name, 'library')}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
     """The public names, loaded or not."""
-    return sorted({*globals(), *_PLACES})
+    return sorted({*globals(), *__all__})

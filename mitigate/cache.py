@@ -4,7 +4,7 @@ matches, so that a damaged file costs time and never changes a figure."""
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -18,7 +18,7 @@ PAGES = 256 * 2**20  # bytes: a large write changes pages all over the file, whi
 TABLE = """CREATE TABLE IF NOT EXISTS labels
     (text TEXT PRIMARY KEY, label INTEGER, strength REAL, checksum INTEGER) WITHOUT ROWID"""
 SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
-MOST_CHARACTERS = 2**24  # characters of texts looked up at once: in JSON each has up to 12 bytes, and SQLite takes 10^9
+AT_ONCE = 2**12  # texts looked up at once, as JSON, of which SQLite takes 10^9 bytes
 FAULTS = (OSError, sqlite3.Error, UnicodeDecodeError)  # the last for bytes that SQLite quotes in a message
 Row = tuple[str, int, float | None]  # text, label, strength; SQLite keeps no NaN
 
@@ -46,14 +46,9 @@ class LabelStore:
         rows = self._read(fingerprint, texts) + [memory[text] for text in memory.keys() & place.keys()]
         for text, label, strength in rows:
             i = place.get(text)
-            if (
-                i is not None
-            ):  # SQLite's JSON ends a text where it has a zero byte, and so finds the one that ends there
-                is_cached[i], labels.label[i], labels.strength[i] = (
-                    True,
-                    label,
-                    np.nan if strength is None else strength,
-                )
+            if i is not None:  # SQLite's JSON ends a text where it has a zero byte, and finds the one that ends there
+                is_cached[i], labels.label[i] = True, label
+                labels.strength[i] = np.nan if strength is None else strength
         return is_cached, labels
 
     def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
@@ -66,41 +61,33 @@ class LabelStore:
     def _write(self, file: Path, rows: Sequence[Row]) -> bool:
         """Return whether the rows could be written."""
         try:
-            self._insert(file, rows)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(file, timeout=120)) as database, database:
+                with suppress(sqlite3.OperationalError):  # another process is at it, and SQLite does not wait here
+                    database.execute("PRAGMA journal_mode=WAL")
+                database.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing, a power cut the last writes
+                database.execute(f"PRAGMA cache_size=-{PAGES // 1024}")
+                database.execute(TABLE)
+                values = ((*row, _sum(row)) for row in rows)
+                database.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?)", values)
         except FAULTS as error:
             _announce(file, error)
             return False
         return True
 
-    def _insert(self, file: Path, rows: Sequence[Row]) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(file, timeout=120)) as database, database:
-            with suppress(sqlite3.OperationalError):  # another process is at it, and SQLite does not wait here
-                database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing, a power cut the last writes at most
-            database.execute(f"PRAGMA cache_size=-{PAGES // 1024}")
-            database.execute(TABLE)
-            values = ((*row, _sum(row)) for row in rows)
-            database.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?)", values)
-
     def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
         """The stored rows of these texts with the right checksum."""
         file = self._file(fingerprint)
-        fault: Exception | None = None
-        for option in ("mode=ro", "immutable=1"):  # where SQLite can lock nothing, only the second opens the file
-            try:
-                if not file.exists():
-                    return []
-                with closing(
-                    sqlite3.connect(f"{file.absolute().as_uri()}?{option}", uri=True, timeout=120)
-                ) as database:
-                    asked = (json.dumps(list(part)) for part in _slices(texts))
-                    found = [row for part in asked for row in database.execute(SELECT, [part])]
-                return [row[:3] for row in found if _sum(row[:3]) == row[3]]
-            except FAULTS as error:
-                fault = fault or error
-        _announce(file, fault)
-        return []
+        try:
+            if not file.exists():
+                return []
+            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=120)) as database:
+                parts = (json.dumps([*texts[start : start + AT_ONCE]]) for start in range(0, len(texts), AT_ONCE))
+                found = [row for part in parts for row in database.execute(SELECT, [part])]
+            return [row[:3] for row in found if _sum(row[:3]) == row[3]]
+        except FAULTS as error:
+            _announce(file, error)
+            return []
 
     def _file(self, fingerprint: str) -> Path:
         return self.folder / f"{fingerprint[:16]}.sqlite"
@@ -121,15 +108,3 @@ def _announce(file: Path, error: Exception | None) -> None:
 def _sum(row: Row) -> int:
     """CRC-32 of the row: at 4 bytes, a changed row has it by chance once in 4 billion."""
     return zlib.crc32(repr(row).encode())
-
-
-def _slices(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield slices of the texts with at most MOST_CHARACTERS characters; a longer text is a slice of its own."""
-    start = size = 0
-    for number, text in enumerate(texts):
-        longer = len(text) + len('"", ')
-        size += longer
-        if size > MOST_CHARACTERS and number > start:
-            yield texts[start:number]
-            start, size = number, longer
-    yield texts[start:]

@@ -6,23 +6,20 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, NamedTuple
 
 from mitigate.errors import MitigateError
 
 Send = Callable[[Any], None]
 
 
-class _Failure:
+class _Failure(NamedTuple):
     """The last message of a process that failed."""
 
-    def __init__(self, error: Exception) -> None:
-        is_ours = isinstance(error, MitigateError)  # needs no traceback
-        self.error = error if is_ours else RuntimeError(f"in another process:\n{traceback.format_exc()}")
+    error: Exception
 
 
 def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
@@ -32,14 +29,17 @@ def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> I
     traceback, and a killed process as a MitigateError. They also end with Ctrl-C, with the generator, and with this
     process however it ends. Processes are spawned: forked ones could use neither CUDA nor torch's threads."""
     context = multiprocessing.get_context("spawn")
-    resource_tracker.ensure_running()  # else started with the first process, it would undo what _ignoring_ctrl_c does
+    resource_tracker.ensure_running()  # else it would start with the first process, and no longer ignore Ctrl-C
     started: dict[Connection, BaseProcess] = {}
     try:
         for share in shares:
             here, there = context.Pipe(duplex=False)
             process: BaseProcess = context.Process(target=_run, args=(work, share, there), daemon=True)
-            with _ignoring_ctrl_c():
-                process.start()
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a terminal sends Ctrl-C to all of them
+            try:
+                process.start()  # which ignores it: its parent ends it
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             there.close()
             started[here] = process
         yield from _messages(dict(started))
@@ -84,8 +84,10 @@ def _run(work: Callable[..., None], share: tuple[Any, ...], connection: Connecti
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         work(*share, connection.send)
-    except Exception as error:
+    except MitigateError as error:  # which needs no traceback
         connection.send(_Failure(error))
+    except Exception:
+        connection.send(_Failure(RuntimeError(f"in another process:\n{traceback.format_exc()}")))
 
 
 def _end_with_parent() -> None:
@@ -93,13 +95,3 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
-
-
-@contextmanager
-def _ignoring_ctrl_c() -> Iterator[None]:
-    """Let processes that are started inside ignore Ctrl-C, which a terminal sends to all: their parent ends them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

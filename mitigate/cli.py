@@ -16,7 +16,6 @@ import hydra
 import yaml
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -26,13 +25,12 @@ from mitigate.files import disk_fault, interrupted
 from mitigate.package_data import VERSION, rows_of
 from mitigate.progress import complain, prepare_output, say, show_lines
 from mitigate.settings import CONF, all_settings, check, left_open, settings, with_lists
-from mitigate.words.outside_text import literal, with_texts
+from mitigate.words.outside_text import literal, spelt, with_texts
 
 COMMAND = "python -m mitigate"
 WIDTH, WIDEST = 120, 48  # characters of a line; of a name, beyond which its meaning stands below
 FIRST = ("mitigate", "audit", "labels", "filter", "compare")  # recipes of the help
 LISTED = ("policy", "data", "model")  # by --list alone
-BUILT_ON = re.compile(r"^ +- /(\w+/\w+)$", re.MULTILINE)  # the file that has all settings of a recipe
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by the first word of Hydra's options
 MOST_MEANT = 4  # settings of the same name that are offered
@@ -89,7 +87,7 @@ def run(arguments: Sequence[str]) -> None:
         return
     sys.argv[1:] = map(readable, arguments)
     from mitigate.recipes import sweep  # loads polars, which help does without
-    from mitigate.recipes.instantiate import use_folders
+    from mitigate.recipes.config import use_folders
     from mitigate.recipes.job import call_of
 
     errors: list[Exception] = []  # raised when Hydra has ended, which would print all arguments before one
@@ -99,8 +97,7 @@ def run(arguments: Sequence[str]) -> None:
         call = call_of(given)
         try:
             use_folders(given, CONF)
-            is_search = "n_trials" in given.sweeper
-            value = start(config, call, is_search=is_search)
+            value = start(config, call)
             sweep.note(call, folder=config.call.get("folder"))
         except Exception as error:
             if interrupted(error):  # a library has replaced Ctrl-C by an error of its own
@@ -123,14 +120,13 @@ def run(arguments: Sequence[str]) -> None:
         raise errors[0]
 
 
-def start(config: DictConfig, call: Mapping[str, Any], *, is_search: bool = False) -> float | None:
+def start(config: DictConfig, call: Mapping[str, Any]) -> float | None:
     """Check a composed configuration and call its recipe, whose value is the number that a search optimises.
 
     call: as call_of returns it. Raises MitigateError for settings that are left open, of a wrong type or out of
     range."""
     from mitigate.measure.base import find, unknown, use_measures
-    from mitigate.recipes.instantiate import named
-    from mitigate.recipes.job import Config, plain
+    from mitigate.recipes.config import Config, imported, plain
 
     show_lines()  # also in the processes of a sweep
     written: Any = OmegaConf.to_container(config, resolve=False)
@@ -145,14 +141,10 @@ def start(config: DictConfig, call: Mapping[str, Any], *, is_search: bool = Fals
     use_measures(config.measures)
     if find(config.optimized_metric) is None:
         raise unknown(config.optimized_metric, "optimized_metric")
-    if is_search or any(one.startswith("optimized_metric=") for one in call["overrides"]):
-        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
-
-        check_optimised(made)
     if config.policy.get("control"):
         config.policy.name = f"{config.policy.name}-control"
     config.call = with_texts(call, literal)
-    return named({"_target_": config.recipe.run}, "recipe.run", "config")(made)
+    return imported({"_target_": config.recipe.run}, "recipe.run")(made)
 
 
 def check_gone(arguments: Sequence[str]) -> None:
@@ -168,13 +160,19 @@ def check_gone(arguments: Sequence[str]) -> None:
 
 def readable(argument: str) -> str:
     """The argument with quotes where Hydra cannot read it as it is typed: a path with a bracket, a word with an accent,
-    a text. Raises MitigateError for a list that the shell took apart, and for a comma that may be part of a text."""
+    a text. Raises MitigateError for a list that the shell took apart."""
     key, sign, value = argument.partition("=")
-    is_text = key.lstrip("+") in FREE_TEXT
-    if argument.startswith("-") or not sign or value.startswith("{") or (_is_read(argument) and not is_text):
+    if argument.startswith("-") or not sign or value.startswith("{"):
         return argument
+    if key.lstrip("+") not in FREE_TEXT:
+        try:
+            OverridesParser.create().parse_override(argument)
+            return argument
+        except HydraException as error:
+            if "ConfigLoader" in str(error):  # a glob, which Hydra reads later
+                return argument
     if not value.startswith("["):
-        return f"{key}={_quoted(value)}"
+        return f"{key}={spelt(value)}"
     if not value.rstrip().endswith("]"):
         raise MitigateError(
             f"{argument} is a list without its closing bracket: the shell split it at a space. Put the whole setting "
@@ -182,23 +180,8 @@ def readable(argument: str) -> str:
         )
     content = value.strip()[1:-1]
     items = [found for found in ITEM.finditer(content) if found.start() < len(content)]
-    if is_text and ", " in content and not any(found[1] for found in items):
-        two = f"""'{key}=["{content}"]' for one text, '{key}=[{content.replace(", ", ",")}]' for several"""
-        raise MitigateError(f"{argument}: a comma may be part of a text or stand between two; write {two}")
     texts = (re.sub(r"\\(.)", r"\1", found[2], flags=re.DOTALL) if found[1] else found[3] for found in items)
-    return f"{key}=[{','.join(map(_quoted, texts))}]"
-
-
-def _quoted(text: str) -> str:
-    return QuotedString(literal(text), Quote.single).with_quotes()
-
-
-def _is_read(argument: str) -> bool:
-    try:
-        OverridesParser.create().parse_override(argument)
-    except HydraException as error:
-        return "ConfigLoader" in str(error)  # a glob, which Hydra reads later
-    return True
+    return f"{key}=[{','.join(map(spelt, texts))}]"
 
 
 def in_words(error: Exception) -> str | None:
@@ -247,11 +230,10 @@ def _no_setting(name: str) -> str:
         return f"{name}{f' ({settings()[name].meaning})' if name in settings() else ''} needs {' or '.join(places)}"
     known = [*settings(), *groups([CONF])]
     same = [key for key in settings() if key.rpartition(".")[2] == name.rpartition(".")[2]]
-    meant = " or ".join(same) if 0 < len(same) <= MOST_MEANT else nearest(name, known)
-    start = name.partition(".")[0] + "."
-    inside = [key for key in known if key.startswith(start)] or dict.fromkeys(key.split(".")[0] for key in known)
-    guess = f" (did you mean {meant}?)" if meant else ""
-    return f"unknown setting {name!r}{guess}; allowed: {', '.join(inside)}"
+    meant = " or ".join(same[:MOST_MEANT]) or nearest(name, known)
+    inside = [key for key in known if key.startswith(f"{name.partition('.')[0]}.")]
+    allowed = ", ".join(inside or dict.fromkeys(key.split(".")[0] for key in known))
+    return f"unknown setting {name!r}{f' (did you mean {meant}?)' if meant else ''}; allowed: {allowed}"
 
 
 def answer(arguments: Sequence[str], conf: Sequence[Path] = (CONF,)) -> str | None:
@@ -271,10 +253,21 @@ def answer(arguments: Sequence[str], conf: Sequence[Path] = (CONF,)) -> str | No
         return "\n\n".join(listed(group, conf) for group in asked.list or LISTED)
     if not asked.help:
         return None
-    for group in ("classifier", "recipe"):
-        if group in chosen:
-            return help_of(group, chosen[group], conf)
-    return OVERVIEW.format(recipes=_columns({name: _first_sentence(options("recipe", conf)[name]) for name in FIRST}))
+    if "recipe" not in chosen:
+        return OVERVIEW.format(
+            recipes=_columns({name: _first_sentence(options("recipe", conf)[name]) for name in FIRST})
+        )
+    name = chosen["recipe"]
+    if name not in (found := options("recipe", conf)):
+        raise one_of("recipe", name, sorted(found))
+    parts = [f"recipe={name}", *(f"  {'  ' * line.startswith(COMMAND)}{line}" for line in comment(found[name]))]
+    own = {}
+    for key, value in _flat(_content(found[name])):
+        if "_target_" not in key and not (key in all_settings() and all_settings()[key].fact):
+            shown = yaml.safe_dump(value, default_flow_style=True, width=10**6).splitlines()[0]
+            own[f"{key}={shown}"] = settings()[key].meaning if key in settings() else ""
+    parts += ["", "Settings and defaults (???: required):", _columns(own)] if own else []
+    return "\n".join([*parts, "", f"`{COMMAND} recipe={name} --cfg job` prints all settings."])
 
 
 def listed(group: str, conf: Sequence[Path]) -> str:
@@ -283,16 +276,6 @@ def listed(group: str, conf: Sequence[Path]) -> str:
         raise one_of("group", group, groups(conf))
     rows = {name: _first_sentence(path) for name, path in sorted(found.items())}
     return f"{group}=NAME\n{_columns(rows)}"
-
-
-def help_of(group: str, name: str, conf: Sequence[Path]) -> str:
-    """The purpose of a recipe or a classifier, with an example, and its own settings with their meaning."""
-    if name not in (found := options(group, conf)):
-        raise one_of(group, name, sorted(found))
-    parts = [f"{group}={name}", *(f"  {'  ' * line.startswith(COMMAND)}{line}" for line in comment(found[name]))]
-    if own := {f"{key}={_shown(value)}": meaning for key, value, meaning in own_settings(found[name])}:
-        parts += ["", "Settings and defaults (???: required):", _columns(own)]
-    return "\n".join([*parts, "", f"`{COMMAND} {group}={name} --cfg job` prints all settings."])
 
 
 def options(group: str, conf: Sequence[Path]) -> dict[str, Path]:
@@ -311,15 +294,6 @@ def comment(path: Path) -> list[str]:
     return [line.removeprefix("#").strip() for line in lines if not line.startswith("# @package")]
 
 
-def own_settings(path: Path) -> Iterator[tuple[str, Any, str]]:
-    """The settings that a recipe's file sets, or the one it is built on: key, value as written there, meaning."""
-    if base := BUILT_ON.search(path.read_text(encoding="utf-8")):
-        path = path.parents[1] / f"{base[1]}.yaml"
-    for key, value in _flat(_content(path)):
-        if "_target_" not in key and not (key in all_settings() and all_settings()[key].fact):
-            yield key, value, settings()[key].meaning if key in settings() else ""
-
-
 def _content(path: Path) -> dict[str, Any]:
     """A file of the configuration as plain settings, from the root."""
     text = path.read_text(encoding="utf-8")
@@ -336,10 +310,6 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield from _flat(value, f"{key}.")
         else:
             yield key, value
-
-
-def _shown(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=10**6).splitlines()[0]
 
 
 def _first_sentence(path: Path) -> str:

@@ -19,16 +19,10 @@ RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
 
-def elsewhere(places: str) -> str:
-    """Return the remedy for a place that cannot be written to. places: the settings that name another, as they are
-    typed."""
-    return (
-        f"free some space, or choose another place with {places}. Finished stages are saved; run the same command to "
-        "resume."
-    )
-
-
-REMEDY = elsewhere("paths.outputs=DIR and paths.cache=DIR")  # the settings that say where a recipe writes
+REMEDY = (
+    "free some space, or choose another place with paths.outputs=DIR and paths.cache=DIR. Finished stages are saved; "
+    "run the same command to resume."
+)
 
 
 @contextmanager
@@ -45,9 +39,8 @@ def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
             opened = part.open("wb")
         with writing(path, remedy), opened as file:
             yield file
-            with system_errors(path, remedy):
-                file.flush()
-                os.fsync(file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
         with system_errors(path, remedy):
             part.replace(path)
     finally:
@@ -61,7 +54,7 @@ def system_errors(path: Path, remedy: str = REMEDY) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _cannot_write(path, error.strerror, remedy) from error
+        raise MitigateError(f"cannot write {path} ({error.strerror}); {remedy}") from error
 
 
 @contextmanager
@@ -76,7 +69,7 @@ def writing(path: Path, remedy: str = REMEDY) -> Iterator[None]:
         if interrupted(error):
             raise KeyboardInterrupt from error
         if not isinstance(error, MitigateError) and (reason := disk_fault(error)):
-            raise _cannot_write(path, reason, remedy) from error
+            raise MitigateError(f"cannot write {path} ({reason}); {remedy}") from error
         raise
 
 
@@ -98,21 +91,13 @@ def disk_fault(error: BaseException) -> str | None:
     return None
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its causes, each once: an error that another carried and that was raised again causes
-    itself."""
-    seen: list[BaseException] = []
-    left = [error]
-    while left:
-        following = left.pop()
-        if not any(following is one for one in seen):
-            yield following
-            seen.append(following)
-            left += [behind for behind in (following.__context__, following.__cause__) if behind is not None]
-
-
-def _cannot_write(path: Path, reason: str | None, remedy: str) -> MitigateError:
-    return MitigateError(f"cannot write {path} ({reason}); {remedy}")
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and its causes, each once: an error that another carried and that was raised again causes itself."""
+    seen = [error]
+    for one in seen:
+        behind = (one.__context__, one.__cause__)
+        seen += [cause for cause in behind if cause is not None and not any(cause is known for known in seen)]
+    return seen
 
 
 def write(path: Path, content: bytes | str, remedy: str = REMEDY) -> Path:
@@ -165,11 +150,6 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object with the hash of all its entries added, by which `is_intact` finds damage."""
     rest = {name: value for name, value in content.items() if name != SEAL}
     return {**rest, SEAL: digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=False))}
-
-
-def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object with the hash of all its entries."""
-    write(path, as_json(sealed(content)))
 
 
 def read_sealed(path: Path) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Finished run folders, read as data and checked. A run folder may come from anybody: its config.yaml is read without
 resolving anything, and every file that is used must be the one whose hash the manifest holds."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +12,8 @@ import polars as pl
 import yaml
 
 from mitigate.errors import MitigateError
-from mitigate.files import digest_of, is_intact
-from mitigate.settings import deciding
+from mitigate.files import digest_of, digest_of_file, is_intact, read_json
+from mitigate.settings import deciding, find
 
 NOT_GIVEN = "not given"
 Named = str | Sequence[str] | None
@@ -54,7 +53,8 @@ class FinishedRun:
 
     def setting(self, name: str, default: Any = None) -> Any:
         """A setting by its dotted name, such as "data.name"; `default` where the run has none."""
-        return _find(self.config, name, default)
+        value = find(self.config, name)
+        return default if value is None else value
 
     def text(self, name: str) -> str | None:
         """A setting as a text; None where the run does not have it."""
@@ -96,11 +96,8 @@ class FinishedRun:
         if name not in self._tables:
             if fault := self.fault(name):
                 raise MitigateError(f"{fault}.")
-            try:
-                read = pl.read_csv if name.endswith(".csv") else pl.read_parquet
-                self._tables[name] = read(self.folder / name, glob=False)
-            except (OSError, pl.exceptions.PolarsError) as error:
-                raise MitigateError(f"{self.folder / name} cannot be read as a table; {REWRITE}.") from error
+            read = pl.read_csv if name.endswith(".csv") else pl.read_parquet
+            self._tables[name] = read(self.folder / name, glob=False)
         if lacking := [column for column in columns if column not in self._tables[name].columns]:
             raise MitigateError(f"{self.folder / name} has no column {' and '.join(lacking)}; {REWRITE}.")
         return self._tables[name]
@@ -111,12 +108,11 @@ class FinishedRun:
             found = [self.fault(part) for part in self.below(name[:-1])]
             return next(filter(None, found), None) if found else f"{self.folder} lacks {name}: {REWRITE}"
         try:
-            with (self.folder / name).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except FileNotFoundError:
-            return f"{self.folder} lacks {name}: {REWRITE}"
+            digest = digest_of_file(self.folder / name)
         except OSError as error:
             return f"{self.folder / name} cannot be read ({error.strerror}); check its permissions"
+        if digest is None:
+            return f"{self.folder} lacks {name}: {REWRITE}"
         if self.files.get(name) == digest:
             return None
         return f"{self.folder / name} is damaged: its content is not that in manifest.json; {REWRITE}"
@@ -158,8 +154,8 @@ def folders(named: Named) -> list[Path]:
 
 def recipe_of(folder: str | Path) -> str | None:
     """The recipe of a run folder, finished or not; None for another folder."""
-    config = _settings(Path(folder))
-    return None if isinstance(config, str) else _recipe(config)
+    name = find(_settings(Path(folder)), "recipe.name")
+    return name if isinstance(name, str) else None
 
 
 def source_of(data: Mapping[str, Any]) -> str:
@@ -228,86 +224,40 @@ def _read(
     if not folder.is_dir():
         return f"{folder} is not a folder"
     config = _settings(folder)
-    if isinstance(config, str):
-        return config
-    whose = _recipe(config)
-    if whose is None:
-        return f"{folder} is not a run folder: its config.yaml names no recipe"
+    whose = find(config, "recipe.name")
+    if not isinstance(whose, str):
+        return f"{folder} is not a run folder: it has no config.yaml that names a recipe"
     if recipe not in (None, whose):
         return f"{folder} is a run of recipe={whose}"
-    manifest, metrics = (_object(folder / name) for name in ("manifest.json", figures))
-    if isinstance(manifest, str):
-        return manifest
-    files = manifest.get("files")
-    if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
-        return f"{folder / 'manifest.json'} is damaged: it does not list the run's files; {REWRITE}"
-    if not is_intact(manifest):
+    contents = []
+    for name in ("manifest.json", figures):
+        if not (folder / name).is_file():
+            return f"{folder} is not finished (it has no {name}); run its command again to resume"
+        if (content := read_json(folder / name)) is None:
+            return f"{folder / name} is damaged: it is not a JSON object; {REWRITE}"
+        contents.append(content)
+    manifest, metrics = contents
+    if not isinstance(manifest.get("files"), dict) or not is_intact(manifest):
         return f"{folder / 'manifest.json'} is damaged: its content changed after it was written; {REWRITE}"
-    if isinstance(metrics, str):
-        return metrics
     run = FinishedRun(folder, whose, config, metrics, manifest)
-    used = ["config.yaml", figures, *needs, *(name for name in if_any if name in files)]
-    faults = [fault for name in used if (fault := run.fault(name))]
-    return "; ".join(faults) if faults else (_lacking(run) if figures == "metrics.json" else None) or run
+    used = ["config.yaml", figures, *needs, *(name for name in if_any if name in run.files)]
+    if faults := [fault for name in used if (fault := run.fault(name))]:
+        return "; ".join(faults)
+    given, computed = NEEDED.get(whose, ((), ())) if figures == "metrics.json" else ((), ())
+    missing = [name for name in given if not isinstance(run.setting(name), str | int | float)]
+    if missing := [*missing, *(name for name in computed if metrics.get(name) is None)]:
+        return f"{folder} has no value of {' and '.join(missing)}; {REWRITE}"
+    return run
 
 
-def _settings(folder: Path) -> dict[str, Any] | str:
-    """The settings in config.yaml as plain data with texts as keys, or its fault."""
+def _settings(folder: Path) -> dict[str, Any]:
+    """The settings in config.yaml as plain data with texts as keys; empty where there are none."""
     try:
-        text = (folder / "config.yaml").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return f"{folder} is not a run folder: it has no config.yaml"
-    except (OSError, UnicodeDecodeError) as error:
-        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        return f"{folder} is not a run folder: its config.yaml cannot be read ({why}); {REWRITE}"
-    try:
-        config = json.loads(json.dumps(yaml.load(text, _Data), default=str))
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of bad tags
-        config = None
-    if not isinstance(config, dict):
-        return f"{folder} is not a run folder: its config.yaml cannot be read (it has no settings); {REWRITE}"
-    return config
-
-
-def _object(path: Path) -> dict[str, Any] | str:
-    """The object in a JSON file, or the file's fault."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return f"{path.parent} is not finished (it has no {path.name}); run its command again to resume"
-    except OSError as error:
-        return f"{path} cannot be read ({error.strerror}); check its permissions"
-    except (ValueError, RecursionError):
-        return f"{path} is damaged: it is not JSON; {REWRITE}"
-    return content if isinstance(content, dict) else f"{path} is damaged: it is not a JSON object; {REWRITE}"
-
-
-def _lacking(run: FinishedRun) -> str | None:
-    """The fault of the values of settings and metrics, or None."""
-    settings, figures = NEEDED.get(run.recipe, ((), ()))
-    if missing := [name for name in settings if not isinstance(run.setting(name), str | int | float)]:
-        return f"{run.folder / 'config.yaml'} has no value of {' and '.join(missing)}; {REWRITE}"
-    if "seed" in settings and not isinstance(run.config["seed"], int):
-        return f"{run.folder / 'config.yaml'} has seed={run.config['seed']!r}, which is not a whole number; {REWRITE}"
-    if missing := [name for name in figures if run.metrics.get(name) is None]:
-        return f"{run.folder / 'metrics.json'} has no {' and '.join(missing)}; {REWRITE}"
-    texts = {"data", "model", "policy", "fingerprint"}
-    if wrong := [k for k, v in run.metrics.items() if k not in texts and not isinstance(v, int | float | None)]:
-        return f"{run.folder / 'metrics.json'} has no number as {' and '.join(wrong[:3])}; {REWRITE}"
-    return None
-
-
-def _recipe(config: Mapping[str, Any]) -> str | None:
-    name = _find(config, "recipe.name")
-    return name if isinstance(name, str) else None
-
-
-def _find(node: Any, name: str, default: Any = None) -> Any:
-    for key in name.split("."):
-        if not isinstance(node, Mapping) or key not in node:
-            return default
-        node = node[key]
-    return node
+        config = yaml.load((folder / "config.yaml").read_text(encoding="utf-8"), _Data)
+        config = json.loads(json.dumps(config, default=str))
+    except (OSError, yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of bad tags
+        return {}
+    return config if isinstance(config, dict) else {}
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

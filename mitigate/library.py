@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import DictConfig
 
 from mitigate.cli import in_words, start
@@ -16,12 +15,13 @@ from mitigate.errors import MitigateError
 from mitigate.finished import open_run
 from mitigate.measure.results import Results
 from mitigate.policies import Policy
+from mitigate.probe.answers import Answers
 from mitigate.recipes.config import configured
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labeller import label_statements
 from mitigate.settings import CONF
 from mitigate.triples import ROLES, Scorer
-from mitigate.words.outside_text import literal
+from mitigate.words.outside_text import spelt
 
 
 class RunResults(Results):
@@ -37,12 +37,10 @@ class RunResults(Results):
         self.report = next(iter(sorted(self.folder.glob("*.html"))), self.folder / "report.html")
 
     def ask(self, head: str, relation: str) -> pl.DataFrame:
-        """The best tails for a head and a relation, the best first, with their labels (probe.answers.AnsweringRun)."""
-        from mitigate.probe.answers import open_run as open_answering  # loads PyTorch
-
-        if not hasattr(self, "_answering"):
-            self._answering = open_answering(self.folder)  # its models stay loaded
-        return self._answering.tails(head, relation)
+        """The best tails for a head and a relation, the best first, with their labels (probe.answers.Answers.tails)."""
+        if not hasattr(self, "_answers"):
+            self._answers = Answers(open_run(self.folder, "mitigate"))  # its models stay loaded
+        return self._answers.tails(head, relation)
 
 
 def run(recipe: str = "mitigate", *, path: str | PathLike[str] | None = None, **settings: Any) -> RunResults:
@@ -52,7 +50,7 @@ def run(recipe: str = "mitigate", *, path: str | PathLike[str] | None = None, **
     data="triples", seed=2, trainer={"max_steps": 60}, or **{"trainer.max_steps": 60}. An interrupted run resumes with
     the same call. Raises MitigateError for settings and input that a user can correct."""
     given = [f"recipe={recipe}", *_overrides(settings)]
-    given += [] if path is None else [f"data.path={_written(path)}"]
+    given += [] if path is None else [f"data.path={spelt(path)}"]
     config = _composed(given)
     try:
         start(config, {"arguments": given, "overrides": given, "sweep": None, "number": None})
@@ -124,17 +122,6 @@ def _overrides(settings: Mapping[str, Any]) -> Iterator[str]:
     """Settings as arguments of the command line; those of a group may be a mapping."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and "." not in name:
-            yield from (f"{name}.{key}={_written(one)}" for key, one in value.items())
+            yield from (f"{name}.{key}={spelt(one)}" for key, one in value.items())
         else:
-            yield f"{name}={_written(value)}"
-
-
-def _written(value: Any) -> str:
-    """A value as Hydra reads it."""
-    if value is None or isinstance(value, bool | int | float):
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_written(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, str | PathLike):
-        return QuotedString(literal(str(value)), Quote.single).with_quotes()
-    return "[" + ",".join(map(_written, value)) + "]"
+            yield f"{name}={spelt(value)}"

@@ -5,15 +5,13 @@ A stage uses neither terminals nor files: `with progress("score sentiment", 5000
 
 status.json: {"state": "running" | "finished" | "failed" | "stopped", "recipe", "stage", "step", "share",
 "seconds_left", "done", "error", "pid", "host", "started", "updated"}: share is of the step within the stage, 0 to 1,
-seconds_left an estimate for it; times are seconds since 1970. While the process lives, `updated` is at most a few
-seconds old."""
+seconds_left an estimate for it; times are seconds since 1970."""
 
 import json
 import logging
 import os
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +26,7 @@ from mitigate.words.outside_text import escaped
 
 NAME = "status.json"
 EVERY = 2.0  # seconds between two writes
-LINES, SELDOM = 20.0, 60.0  # seconds between two lines on a terminal; of a job of a sweep, beside those of others
+LINES = 20.0  # seconds between two lines on a terminal
 NO_STEP: dict[str, None] = dict.fromkeys(("step", "share", "seconds_left"))
 LOG = logging.getLogger("mitigate")
 PREFIXES = {logging.WARNING: "  note: ", logging.ERROR: "mitigate: "}
@@ -44,15 +42,11 @@ class Terminal(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""
-        name = "stderr" if record.levelno >= logging.ERROR else "stdout"
-        line = f"{PREFIXES.get(record.levelno, '')}{escaped(record.getMessage())}"
+        stream = sys.stderr if record.levelno >= logging.ERROR else sys.stdout
         try:
-            print(line, file=getattr(sys, name), flush=True)
-        except OSError as error:
-            stream = getattr(sys, name)
+            print(f"{PREFIXES.get(record.levelno, '')}{escaped(record.getMessage())}", file=stream, flush=True)
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            if not isinstance(error, BrokenPipeError) and name == "stdout":
-                complain(f"cannot write to standard output ({error.strerror}); nothing more is shown there")
 
 
 def show_lines() -> None:
@@ -91,10 +85,9 @@ class Step:
         return min(1.0, self.done / self.total) if self.total else 1.0
 
     @property
-    def pace(self) -> float | None:
-        """Units a second since this process began; None while unknown."""
-        elapsed = time.monotonic() - self.started
-        return self.count / elapsed if self.count and elapsed > 0 else None
+    def pace(self) -> float:
+        """Units a second since this process began."""
+        return self.count / max(time.monotonic() - self.started, 1e-9)
 
     @property
     def seconds_left(self) -> float | None:
@@ -138,95 +131,66 @@ def progress(name: str, total: float, unit: str, done: float = 0.0) -> Iterator[
 
 
 class Status:
-    """A writer of status.json: now, at every change of stage, and every two seconds until it is closed."""
+    """A writer of status.json: at every change of stage, and while a step advances every two seconds."""
 
     def __init__(self, folder: Path, recipe: str) -> None:
-        self.path = folder / NAME
+        self.path, self.written = folder / NAME, 0.0
         self._facts: dict[str, Any] = {
             **{"state": "running", "recipe": recipe, "stage": None, **NO_STEP},
             **{"done": [], "error": None, "pid": os.getpid(), "host": socket.gethostname(), "started": time.time()},
         }
-        self._lock = threading.Lock()
-        self._file = threading.Lock()  # two threads write it
-        self._closed = threading.Event()
         self._write()
-        self._thread = threading.Thread(target=self._write_regularly, daemon=True)
-        self._thread.start()
 
     def stage(self, name: str) -> None:
         """Begin a stage."""
-        self._change(stage=name, **NO_STEP)
-        self._write()
+        self._write(stage=name, **NO_STEP)
 
     def done(self, name: str) -> None:
         """Record a finished stage."""
-        self._change(stage=None, **NO_STEP, done=[*self._facts["done"], name])
+        self._write(stage=None, **NO_STEP, done=[*self._facts["done"], name])
 
-    def step(self, step: Step | None) -> None:
-        """Record the progress of the step within the stage; None when it has ended. Cheap: the next write includes
-        it."""
-        if step is None:
-            self._change(**NO_STEP)
-        else:
-            left = step.seconds_left
-            self._change(step=step.name, share=round(step.share, 4), seconds_left=None if left is None else round(left))
+    def step(self, step: Step) -> None:
+        """Record the progress of the step within the stage."""
+        if step.ended:
+            self._write(**NO_STEP)
+        elif time.monotonic() > self.written + EVERY:
+            left = None if step.seconds_left is None else round(step.seconds_left)
+            self._write(step=step.name, share=round(step.share, 4), seconds_left=left)
 
     def close(self, state: str, error: str | None = None) -> None:
         """Record the end of the run: "finished", "failed" with its error, or "stopped" by Ctrl-C."""
-        self._closed.set()
-        self._thread.join()
-        self._change(state=state, error=error, seconds_left=None)
-        self._write()
+        self._write(state=state, error=error, seconds_left=None)
 
-    def _change(self, **facts: Any) -> None:
-        with self._lock:
-            self._facts |= facts
-
-    def _write_regularly(self) -> None:
-        while not self._closed.wait(EVERY):
-            self._write()
-
-    def _write(self) -> None:
-        with self._file:
-            with self._lock:
-                facts = self._facts | {"updated": time.time()}
-            # A run does not fail for want of its status: the write of a result reports a full disk.
-            with suppress(MitigateError):
-                write(self.path, json.dumps(facts, indent=2))
+    def _write(self, **facts: Any) -> None:
+        self.written = time.monotonic()
+        self._facts |= facts | {"updated": time.time()}
+        with suppress(MitigateError):  # a run does not fail for want of its status
+            write(self.path, json.dumps(self._facts, indent=2))
 
 
 class Showing:
     """A listener: a bar on a terminal, else a line now and then, and status.json."""
 
-    def __init__(self, status: Status | None = None, every: float = LINES) -> None:
-        self.status = status
-        self.every = every
+    def __init__(self, status: Status, every: float = LINES) -> None:
+        self.status, self.every, self.said = status, every, 0.0
         self.bar: Any = None
-        self.said = 0.0
         self.step: Step | None = None
 
     def __call__(self, step: Step) -> None:
         """Show a step that begins, advances or ends."""
+        self.status.step(step)
         if step is not self.step:
-            self.step, self.said = step, time.monotonic()
-            self.bar = _bar(step) if sys.stderr.isatty() and step.total else None
-        if self.status:
-            self.status.step(None if step.ended else step)
+            self.step, self.said, self.bar = step, time.monotonic(), None
+            if sys.stderr.isatty():
+                from tqdm import tqdm
+
+                self.bar = tqdm(total=step.total, initial=step.done, desc=step.name, unit=f" {step.unit}", leave=False)
         if self.bar is not None:
-            self.bar.update((100 if step.total == 1.0 else 1) * step.done - self.bar.n)
+            self.bar.update(step.done - self.bar.n)
             if step.ended:
                 self.bar.close()
-        elif time.monotonic() - self.said > self.every and step.pace and step.seconds_left is not None:
+        elif time.monotonic() - self.said > self.every and step.seconds_left is not None:
             pace = f"{step.pace:,.0f} {step.unit}/s" if step.pace >= 10 else f"{step.pace:.1f} {step.unit}/s"
             left = f"{step.seconds_left / 60:.0f} min" if step.seconds_left >= 90 else f"{step.seconds_left:.0f} s"
             say(f"  {step.name:<17}{step.share:>12.0%}    {pace}, about {left} left")
             self.said = time.monotonic()
-
-
-def _bar(step: Step) -> Any:
-    from tqdm import tqdm
-
-    by_share = step.total == 1.0
-    total, initial = (100, 100 * step.done) if by_share else (step.total, step.done)
-    unit = "%" if by_share else f" {step.unit}"
-    return tqdm(total=total, initial=initial, desc=step.name, unit=unit, leave=False)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin
@@ -23,7 +24,7 @@ from pydantic.fields import FieldInfo
 from mitigate.errors import MitigateError, did_you_mean, one_of
 
 HERE = Path(__file__).parent
-CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
+CONF = HERE / "conf"
 CLASS = re.compile(r"_target_: (mitigate\.policies\.[A-Z]\w*|[\w.]+\.settings\.[A-Z]\w*)")  # in a file of conf/
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
@@ -48,31 +49,19 @@ def _has_control(value: Any) -> bool:
     return bool(CONTROL.search(value)) if isinstance(value, str) else any(map(_has_control, parts))
 
 
-def _is_path(value: str) -> bool:
-    return bool(value.strip()) and not re.search(r"[\t\n]", value) and not CONTROL.search(value)
-
-
-def _is_name(value: str) -> bool:
-    return len(value) <= LONGEST_NAME and re.fullmatch(r"[\w-][\w.-]*", value) is not None
-
-
-def _is_function(value: str) -> bool:
-    return "." in value and all(part.isidentifier() for part in value.split("."))
-
-
-def _is_printable(value: Any) -> bool:
-    return not _has_control(value)
-
-
-Text = Annotated[str, Kind(_is_printable, "text", "a text, without control characters")]
-Name = Annotated[str, Kind(_is_name, "name", f"a name: {NAME}")]
-Place = Annotated[str, Kind(_is_path, "path", "a path or name that is not empty and has no control characters")]
-Function = Annotated[
-    str, Kind(_is_function, "function", "the dotted name of a function or class, such as module.function")
+TEXT = "a text, without control characters"
+PARTS = "settings by name such as {a: b}, without control characters"
+Text = Annotated[str, Kind(lambda value: not _has_control(value), "text", TEXT)]
+Name = Annotated[str, Kind(re.compile(rf"(?!\.)[\w.-]{{1,{LONGEST_NAME}}}").fullmatch, "name", f"a name: {NAME}")]
+Place = Annotated[
+    str,
+    Kind(
+        re.compile(r"(?=.*\S)[^\x00-\x1f\x7f-\x9f]+").fullmatch,
+        "path",
+        "a path or name that is not empty and has no control characters",
+    ),
 ]
-Parts = Annotated[
-    dict[str, Any], Kind(_is_printable, "mapping", "settings by name such as {a: b}, without control characters")
-]
+Parts = Annotated[dict[str, Any], Kind(lambda value: not _has_control(value), "mapping", PARTS)]
 Numbers = dict[str, float]
 Meanings = dict[str | int, str]
 Wanted = list[Text] | Text  # targets: words, a file, or "all"
@@ -255,7 +244,7 @@ def _range(marks: Iterable[Any]) -> str:
     return " and".join(f" {SIGNS[sign]} {bound}" for sign, bound in bounds.items())
 
 
-def build(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The groups of a configuration as objects of the classes that they name, by the groups' names, those of the top
     under "". Raises MitigateError that names all wrong settings, a line each.
 
@@ -279,9 +268,6 @@ def build(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
         raise WrongError(wrong)
     made.pop("policy", None)  # recipes build it, since users' classes are not described
     return made
-
-
-check = build
 
 
 def _is_described(node: Any) -> bool:
@@ -330,12 +316,7 @@ def _fault(one: Setting, value: Any) -> str:
         others = {"true or false": ("true", "false"), "null": ("null",)}
         allowed = [*one.words, *(word for name in one.types for word in others.get(name, ()))]
         return f"{one_of(one.key, value, allowed)} ({one.meaning})"
-    fault = f"{one.key}={_shown(value)} must be {one.allowed} ({one.meaning})"
-    if isinstance(value, int) and {"name", "path"} & set(one.types) and one.fits(str(value)):
-        return f"""{fault}; for a name of digits write '{one.key}="{value}"'"""
-    if isinstance(value, float) and value.is_integer() and one.fits(int(value)):
-        return f"{fault}; write {one.key}={int(value)}"
-    return fault
+    return f"{one.key}={_shown(value)} must be {one.allowed} ({one.meaning})"
 
 
 def find(node: Any, key: str) -> Any:
@@ -349,8 +330,6 @@ def _shown(value: Any) -> str:
     """A value in the form of the command line, on one line and at most SHOWN characters."""
     if isinstance(value, str):
         shown = value if value and value.isprintable() else json.dumps(value)
-    elif isinstance(value, Mapping):
-        shown = f"{{{', '.join(f'{_shown(key)}: {_shown(part)}' for key, part in value.items())}}}"
     elif isinstance(value, list):
         shown = f"[{','.join(map(_shown, value))}]"
     else:
@@ -370,23 +349,17 @@ def left_open(node: Any, path: str = "") -> Iterator[str]:
 @cache
 def _surroundings() -> frozenset[str]:
     """The keys of settings that do not affect results."""
-    marked = ((one.key, one.where) for one in all_settings().values() if one.where)
-    return frozenset(
-        name for key, where in marked for name in ([key] if where is True else [f"{key}.{part}" for part in where])
-    )
+    marked = {one.key: one.where for one in all_settings().values() if one.where}
+    names = [[key] if where is True else [f"{key}.{part}" for part in where] for key, where in marked.items()]
+    return frozenset(chain.from_iterable(names))
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
     """The nested plain settings that affect results: the groups that the recipe reads (`recipe.reads`; all for a recipe
     without it), without the fields marked `where` and the names of the classes."""
     reads = find(given, "recipe.reads")
-    return _without(
-        {
-            name: part
-            for name, part in given.items()
-            if name not in NOT_READ and (reads is None or name in (*reads, "recipe"))
-        }
-    )
+    read = [name for name in given if name not in NOT_READ and (reads is None or name in (*reads, "recipe"))]
+    return _without({name: given[name] for name in read})
 
 
 def _without(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -22,13 +22,12 @@ from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
-from mitigate.files import as_json, digest_of, digest_of_file, read_sealed, system_errors, write, write_sealed, writing
+from mitigate.files import as_json, digest_of, digest_of_file, read_sealed, sealed, system_errors, write, writing
 from mitigate.progress import notice
 
 STORE = ".stages"  # beside the run folders
@@ -38,12 +37,8 @@ SCRATCH = ("checkpoints", "parts")  # folders of an entry, removed when it is co
 SETTINGS, MANIFEST = "config.yaml", "manifest.json"  # of a run
 NOT_RESULTS = {MANIFEST, "status.json", "wandb"}  # in a run folder
 LIBRARIES = ("torch", "transformers", "tokenizers", "vaderSentiment", "numpy", "polars")  # that compute results
-PACKAGES = ("mitigate", "models")
 PROCESS = f"process-{uuid.uuid4().hex}"  # in the fingerprint of own code without a version, and in hashes of it
 _SAID: set[str] = set()  # modules of own code without a version that one line named
-SURROUNDING = {"surrounding": True}
-"""Metadata of a dataclass field that says how or where something is done and never what comes of it:
-`checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)`."""
 Value = pl.DataFrame | dict[str, Any]  # that a stage's function returns: a table, or numbers
 
 
@@ -65,23 +60,21 @@ class Result:
     from_cache: bool = False
     missing: bool = False
 
-    def table(self) -> pl.DataFrame:
-        """The stage's table. Raises MissingError in a dry run without it."""
-        self._check()
-        return pl.read_parquet(self.path, glob=False)
-
-    def facts(self) -> dict[str, Any]:
-        """The stage's numbers. Raises MissingError in a dry run without them."""
-        self._check()
-        return json.loads(self.path.read_text(encoding="utf-8"))
-
     def value(self) -> Value:
-        """The value that the stage's function returned."""
-        return self.table() if self.path.suffix == ".parquet" else self.facts()
-
-    def _check(self) -> None:
+        """The value that the stage's function returned. Raises MissingError in a dry run without it."""
         if self.missing:
             raise MissingError(self.stage)
+        if self.path.suffix == ".parquet":
+            return pl.read_parquet(self.path, glob=False)
+        return json.loads(self.path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+    def table(self) -> pl.DataFrame:
+        """The stage's table."""
+        return cast("pl.DataFrame", self.value())
+
+    def facts(self) -> dict[str, Any]:
+        """The stage's numbers."""
+        return cast("dict[str, Any]", self.value())
 
 
 @dataclass(frozen=True)
@@ -140,8 +133,10 @@ class Run:
                 result = self._read(name, entry)  # that another process has just computed
                 if result is None:
                     self.begin()
-                    call = partial(_call, function, values, named, using)
-                    result = self._compute(name, Work(entry, key), call, after)
+                    work = Work(entry, key)
+                    more = {name: _value(value) for name, value in named.items()}
+                    more |= (using(work) if callable(using) else using) or {}
+                    result = self._compute(name, work, lambda: function(*map(_value, values), **more), after)
         if not self.dry:
             self._link(entry)
             result = replace(result, path=self.folder / result.path.name)
@@ -180,7 +175,7 @@ class Run:
         path, digest = entry / next(iter(files)), digest_of(as_json(files))
         return Result(name, path, entry, digest, record["seconds"], record["peak_memory"], from_cache=True)
 
-    def _compute(self, name: str, work: Work, call: Callable[[Work], Value], after: Sequence[object]) -> Result:
+    def _compute(self, name: str, work: Work, call: Callable[[], Value], after: Sequence[object]) -> Result:
         """Call the function and store what it returns and leaves."""
         entry = work.folder
         if (entry / RECORD).exists():  # of a damaged result
@@ -196,17 +191,19 @@ class Run:
                     (entry / each).symlink_to((one.folder / each).resolve())
         started = time.perf_counter()
         with writing(entry):
-            found = call(work)
+            found = call()
         is_table = isinstance(found, pl.DataFrame)
         path = entry / f"{name}.{'parquet' if is_table else 'json'}"
         write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
         seconds = round(time.perf_counter() - started, 3)
-        left = [each for each in sorted(entry.rglob("*")) if each.is_file() and each != path and not each.is_symlink()]
-        inside = [str(each.relative_to(entry)) for each in left]
-        kept = [each for each in inside if not each.startswith((".", *(f"{part}/" for part in SCRATCH)))]
+        left = [
+            each.relative_to(entry) for each in sorted(entry.rglob("*")) if each.is_file() and not each.is_symlink()
+        ]
+        own = [str(each) for each in left if not each.name.startswith(".") and each.parts[0] not in SCRATCH]
+        kept = [each for each in own if each != path.name]
         files = {each: digest_of_file(entry / each) for each in (path.name, *kept)}
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of the process so far
-        write_sealed(entry / RECORD, {"files": files, "seconds": seconds, "peak_memory": peak})
+        write(entry / RECORD, as_json(sealed({"files": files, "seconds": seconds, "peak_memory": peak})))
         return Result(name, path, entry, digest_of(as_json(files)), seconds, peak)
 
     def _link(self, entry: Path) -> None:
@@ -238,12 +235,15 @@ class Run:
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Write the manifest: the facts and the hashes of the run folder's files."""
-        mine = [path for path in sorted(self.folder.iterdir()) if path.name not in NOT_RESULTS]
-        files = [f for path in mine for f in (sorted(path.rglob("*")) if path.is_dir() else [path]) if f.is_file()]
-        names = [str(file.relative_to(self.folder)) for file in files]
-        shown = [name for name in names if not any(part.startswith(".") for part in Path(name).parts)]
+        paths = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        names = [path.relative_to(self.folder) for path in paths]
+        shown = [
+            str(name)
+            for name in names
+            if name.parts[0] not in NOT_RESULTS and not any(part.startswith(".") for part in name.parts)
+        ]
         digests = {name: self._files.get(name) or digest_of_file(self.folder / name) for name in shown}
-        write_sealed(self.folder / MANIFEST, {**facts, "files": digests})
+        write(self.folder / MANIFEST, as_json(sealed({**facts, "files": digests})))
 
     def close(self) -> None:
         """Release the folder."""
@@ -282,10 +282,11 @@ class PartFolder:
 def package_digest() -> str:
     """One hash of all sources and data files of the installed package, and of the versions of the libraries."""
     found = hashlib.sha256(json.dumps([metadata.version(name) for name in LIBRARIES]).encode())
-    above = Path(__file__).parents[1]
-    for path in sorted(path for name in PACKAGES for path in (above / name).rglob("*") if path.is_file()):
+    package = Path(__file__).parent
+    parts = (package, package / "models")  # in a checkout the second is a link, which rglob does not follow
+    for path in sorted({path for part in parts for path in part.rglob("*") if path.is_file()}):
         if path.suffix != ".pyc":
-            found.update(f"{path.relative_to(above)} {digest_of_file(path)}\n".encode())
+            found.update(f"{path.relative_to(package)} {digest_of_file(path)}\n".encode())
     return found.hexdigest()
 
 
@@ -304,8 +305,9 @@ def fingerprint(made: object, *facts: object) -> str:
 
 def plain(value: object) -> Any:
     """A value as JSON, with hashes in place of tables, arrays and code: equal for equal values only. An object with a
-    `digest` or a `fingerprint` is represented by it; a dataclass by its fields without those marked SURROUNDING. Raises
-    TypeError for a path, which does not determine the file's content, and for any other type."""
+    `digest` or a `fingerprint` is represented by it; a dataclass by its fields without those that its `surroundings`
+    names, which say how or where. Raises TypeError for a path, which does not determine the file's content, and for any
+    other type."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, pl.DataFrame | pl.Series):
@@ -320,8 +322,7 @@ def plain(value: object) -> Any:
             called = getattr(value, "name", None)  # a scorer's columns are called by its name
             return {known: found, "name": called if isinstance(called, str) else None}
     if is_dataclass(value) and not isinstance(value, type):
-        marked = getattr(value, "surroundings", ())  # of a group of settings
-        names = [one.name for one in fields(value) if "surrounding" not in one.metadata and one.name not in marked]
+        names = [one.name for one in fields(value) if one.name not in getattr(value, "surroundings", ())]
         return {"object": plain(type(value)), **{name: plain(getattr(value, name)) for name in names}}
     if isinstance(value, Mapping):
         return {"mapping": [[plain(key), plain(part)] for key, part in value.items()]}
@@ -348,7 +349,7 @@ def plain(value: object) -> Any:
 def is_own(of: object) -> bool:
     """Return whether a class, a function or an object is a user's own: neither of the project nor of Python."""
     top = (_code_of(of).__module__ or "").partition(".")[0]
-    return top not in PACKAGES and (top not in sys.stdlib_module_names or top == "__main__")
+    return top != "mitigate" and (top not in sys.stdlib_module_names or top == "__main__")
 
 
 def identity_of(of: object) -> str | None:
@@ -361,13 +362,10 @@ def identity_of(of: object) -> str | None:
 
 
 def version_of(of: object) -> str | None:
-    """The attribute `version` of a user's own class, function or object. Raises MitigateError for anything but a text
-    or a number."""
+    """The attribute `version` of a user's own class, function or object."""
     of = of.__self__ if inspect.ismethod(of) else of
     held = [vars(one) for one in (of, _code_of(of)) if hasattr(one, "__dict__")]
     found = next((each["version"] for each in held if "version" in each), None)
-    if found is not None and (not isinstance(found, str | int | float) or isinstance(found, bool) or found == ""):
-        raise MitigateError(f'{name_of(of)}.version={found!r} must be a text or a number, such as version = "1"')
     return None if found is None else str(found)
 
 
@@ -403,13 +401,6 @@ def as_parquet(frame: pl.DataFrame) -> bytes:
     buffer = BytesIO()
     frame.rechunk().write_parquet(buffer, row_group_size=2**18)
     return buffer.getvalue()
-
-
-def _call(
-    function: Callable[..., Value], values: Sequence[Any], named: Mapping[str, Any], using: Using, work: Work
-) -> Value:
-    more = using(work) if callable(using) else using or {}
-    return function(*map(_value, values), **{name: _value(value) for name, value in named.items()}, **more)
 
 
 def _value(value: Any) -> Any:

@@ -2,7 +2,6 @@
 recipe passes to a stage. Base layer: it imports no stage."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,15 +15,6 @@ ROLES = ("sentiment", "regard")
 
 TEMPLATES = ("paper", "neutral")
 """The wordings of relations in labelled statements: the paper's, or one whose phrases have no sentiment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Triple:
-    """A commonsense assertion, such as (lawyer, CapableOf, win a case)."""
-
-    head: str
-    relation: str
-    tail: str
 
 
 TRIPLES = {
@@ -129,13 +119,10 @@ class Parts(Protocol):
 
 
 def called(score: Mapping[str, Any]) -> dict[str, str]:
-    """The name of each role's scorer in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A
-    role that is null is left out.
-
-    A scorer that measures its role (`measures: regard` in score.scorers) has the role's name, and its neutral mean and
-    variance are the paper's NRM and NRV. Any other keeps its configured name: {"regard": "mine"}. score: the group of
-    settings, as plain data; where no scorer has `measures`, as in a run of an earlier revision, a role's scorer has the
-    role's name."""
+    """The name of each role's scorer in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A role that
+    is null is left out. A scorer that measures its role (`measures: regard` in score.scorers) has the role's name, and
+    its neutral mean and variance are the paper's NRM and NRV; any other keeps its configured name: {"regard": "mine"}.
+    score: the group of settings, as plain data."""
     configured = score.get("scorers")
     nodes = configured.items() if isinstance(configured, Mapping) else ()
     measures = {name: node.get("measures") for name, node in nodes if isinstance(node, Mapping)}
@@ -145,8 +132,7 @@ def called(score: Mapping[str, Any]) -> dict[str, str]:
 
 
 def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
-    """The configured scorers of the roles, by their names in results: {"sentiment": "vader", "regard": "minilm"}; with
-    one of a user's own in place of minilm {"sentiment": "vader", "mine": "mine"}."""
+    """The configured scorers of the roles, by their names in results: {"sentiment": "vader", "regard": "minilm"}."""
     return {name: str(score[role]) for role, name in called(score).items()}
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from models.tail_prompts import Beam
+from mitigate.models.tail_prompts import Beam
 
 
 class Reading(Protocol):
@@ -64,7 +64,12 @@ def _search(reading: Reading, prompts: Tensor, end: int, beams: int, max_length:
     history = length[..., None][..., :0]  # (n, beams, steps); what follows the end of a beam does not count
     logits = reading.begin(prompts)
     for step in range(1, max_length + 1):
-        log_probs, tokens = best_tokens(logits, beams)  # (live beams, choices)
+        logits = logits.float()
+        # (live beams, choices), the best first, of equal ones the lower token first: topk leaves their order open
+        best, tokens = logits.topk(min(2 * beams, logits.shape[1]), dim=1)
+        tokens, order = tokens.sort(dim=1)
+        best, order = best.gather(1, order).sort(dim=1, descending=True, stable=True)
+        log_probs, tokens = best[:, :beams] - logits.logsumexp(1, keepdim=True), tokens.gather(1, order[:, :beams])
         choices = tokens.shape[1]
         proposed = log_prob.new_full((*live.shape, choices), -torch.inf)
         proposed[..., 0] = 0  # an ended beam proposes only to stay
@@ -84,18 +89,14 @@ def _search(reading: Reading, prompts: Tensor, end: int, beams: int, max_length:
             break
         logits = reading.go_on(row[live], token[live])
     fields = zip(*(field.tolist() for field in (history, log_prob, length, ~live)), strict=True)
-    return [[_beam(*beam) for beam in zip(*row, strict=True) if beam[1] > -torch.inf] for row in fields]
-
-
-def best_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and tokens, each (rows, count), the best first, by logits (rows, vocab_size); of equal ones the
-    lower token first. Fewer than count where the vocabulary is smaller."""
-    logits = logits.float()
-    found, tokens = logits.topk(min(2 * count, logits.shape[1]), dim=1)  # topk leaves the order of equal ones open
-    tokens, order = tokens.sort(dim=1)
-    found, order = found.gather(1, order).sort(dim=1, descending=True, stable=True)
-    log_probs = found[:, :count] - logits.logsumexp(1, keepdim=True)
-    return log_probs, tokens.gather(1, order[:, :count])
+    return [
+        [
+            Beam(tuple(tokens[: size - ended]), log_prob, log_prob / size, ended)
+            for tokens, log_prob, size, ended in zip(*row, strict=True)
+            if log_prob > -torch.inf
+        ]
+        for row in fields
+    ]
 
 
 def drawn(scores: Tensor, chances: Tensor, temperature: float = 1.0, top_k: int = 0) -> Tensor:
@@ -106,7 +107,3 @@ def drawn(scores: Tensor, chances: Tensor, temperature: float = 1.0, top_k: int 
     chance = chances[:, None].to(shares.device) * shares[:, -1:]
     place = (shares <= chance).sum(1, keepdim=True).clamp(max=tokens.shape[1] - 1)
     return tokens.gather(1, place)[:, 0]
-
-
-def _beam(history: list[int], log_prob: float, length: int, ended: bool) -> Beam:
-    return Beam(tuple(history[: length - ended]), log_prob, log_prob / length, ended)

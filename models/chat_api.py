@@ -3,21 +3,19 @@ completions and chats, several at a time.
 
 The key is read from the environment for each call. It is in no field, message or file. Redirects are not followed."""
 
-import ipaddress
 import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 from urllib.parse import urlsplit
 
 REFUSED, REASONING, FAILED = "refused", "reasoning", "failed"
 BLOCKED = ("content_filter", "content_policy_violation")  # of a prompt, or of an answer
 HOPELESS = "insufficient_quota"  # the error code of a 429 that stays
 THOUGHT = "think|thinking|thought|reasoning"
-SURROUNDING = {"surrounding": True}  # a field that says how requests are sent, and never what is answered
 SHOWN = 300  # characters of an endpoint's message
 
 
@@ -66,44 +64,37 @@ class Endpoint:
     Raises EndpointError for an address of another form, for a key that would travel unencrypted to another machine, and
     without the client."""
 
+    surroundings: ClassVar = ("key", "concurrency", "timeout", "tries")  # how requests are sent, and never what comes
+
     url: str
     name: str
-    key: str | None = field(default="OPENAI_API_KEY", metadata=SURROUNDING)
+    key: str | None = "OPENAI_API_KEY"
     """The environment's variable with the key; None: no key is sent."""
-    concurrency: int = field(default=4, metadata=SURROUNDING)  # requests at a time
-    timeout: float = field(default=120.0, metadata=SURROUNDING)  # seconds without a byte
-    tries: int = field(default=6, metadata=SURROUNDING)  # of a request, the first included
+    concurrency: int = 4  # requests at a time
+    timeout: float = 120.0  # seconds without a byte
+    tries: int = 6  # of a request, the first included
     body: Mapping[str, Any] | None = None  # further fields of each request; a field that is None is left out
 
     def __post_init__(self) -> None:
         if not self.name:
             raise EndpointError(f"the endpoint {self.url} needs the name of a model")
         parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.password:
+        is_address = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.password
+        if not is_address or parts.path.rstrip("/").endswith("completions"):
             place = parts.hostname if parts.password else self.url
             raise EndpointError(f"{place} is not the address of an endpoint; give one such as https://HOST/v1")
-        if parts.path.rstrip("/").endswith("completions"):
-            raise EndpointError(f"{self.url} is the address of one kind of request; give it up to /v1")
         if self._secret() and parts.scheme == "http" and not self.is_local:
             raise EndpointError(
-                f"the key in {self.key} would travel unencrypted to {self.host}; give an https:// address, or name no "
-                "variable for the key if the endpoint needs none"
+                f"the key in {self.key} would travel unencrypted to {parts.hostname}; give an https:// address, or "
+                "name no variable for the key if the endpoint needs none"
             )
         if find_spec("openai") is None:
             raise EndpointError("an endpoint needs the library openai: pip install 'mitigate[api]'")
 
     @property
-    def host(self) -> str:
-        """The machine that answers."""
-        return urlsplit(self.url).hostname or ""
-
-    @property
     def is_local(self) -> bool:
         """Return whether this machine answers."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
 
     def chat(self, conversations: Sequence[Sequence[Mapping[str, str]]], **fields: Any) -> list[Answer]:
         """Answer each conversation (messages with role and content). fields: of each request, such as max_tokens
@@ -135,7 +126,17 @@ class Endpoint:
             try:
                 raw = resource.with_raw_response.create(**asked)
             except openai.APIStatusError as error:
-                return self._not_answered(error)
+                if error.status_code == 400 and error.code in BLOCKED:
+                    return Answer("", REFUSED)
+                passes = error.status_code in (408, 409, 429) or error.status_code >= 500
+                if passes and error.code != HOPELESS:
+                    return Answer("", FAILED, self.tries, why=f"HTTP {error.status_code}")
+                message = str(error.message).replace(secret or "\0", "***")[:SHOWN]
+                raise EndpointError(
+                    f"{self.url} answers HTTP {error.status_code} for the model {self.name} ({message}); check the "
+                    "address, which ends in /v1 for most, the model's name, the fields of requests and the key "
+                    f"({self.key or 'none is sent'})"
+                ) from error
             except openai.APIConnectionError as error:  # its message may have headers
                 return Answer("", FAILED, self.tries, why=type(error).__name__)
             try:
@@ -145,25 +146,6 @@ class Endpoint:
 
         with client, ThreadPoolExecutor(self.concurrency) as pool:
             return list(pool.map(answer, inputs))  # after an error the others are not sent
-
-    def _not_answered(self, error: Any) -> Answer:
-        """The answer to a prompt that the endpoint blocks or has not answered after all tries; for a fault that stays
-        EndpointError. error: openai.APIStatusError."""
-        status = error.status_code
-        if status == 400 and error.code in BLOCKED:
-            return Answer("", REFUSED)
-        if (status in (408, 409, 429) or status >= 500) and error.code != HOPELESS:
-            return Answer("", FAILED, self.tries, why=f"HTTP {status}")
-        body = error.body.get("message") if isinstance(error.body, Mapping) else error.body
-        message = str(body or "").replace(self._secret() or "\0", "***")[:SHOWN]
-        named = f"the environment's variable {self.key}" if self.key else "no variable"
-        remedy = "the same request would get the same answer: check the address, which ends in /v1 for most, the "
-        remedy += "model's name and the fields of requests"
-        if status in (401, 403):
-            remedy = f"it does not accept the key; {named} is named for it"
-        elif 300 <= status < 400:
-            remedy = "a redirect, which is not followed; give the final address"
-        raise EndpointError(f"{self.url} answers HTTP {status} for the model {self.name} ({message}); {remedy}")
 
     def _secret(self) -> str:
         return os.environ.get(self.key, "").strip() if self.key else ""

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import minilm
-from models.beam import beam_search
-from models.decoder import Decoder, DecoderReading, Padded
-from models.encoding import Encoding
-from models.stored_tensors import write_facts
-from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, regimen, tagged
+from mitigate.models import minilm
+from mitigate.models.beam import beam_search
+from mitigate.models.decoder import Decoder, DecoderReading, Padded
+from mitigate.models.encoding import Encoding
+from mitigate.models.stored_tensors import write_facts
+from mitigate.models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, regimen, tagged
 
 
 class Comet(nn.Module):
@@ -70,14 +70,26 @@ class Comet(nn.Module):
 
         The vocabulary's logits, the most costly part of a small model, are computed only where a tail's token comes
         next."""
-        hidden = hidden_before(self.decoder, prompts, tails, self.unseen)
+        decoder, device, unseen = self.decoder, self.decoder.token_embedding.weight.device, self.unseen
+        texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
+        length = max(map(len, texts))
+        tokens = np.zeros((len(texts), length), dtype=np.int64)  # padded to the right
+        places = []  # from whose states the tokens of tails are predicted
+        for row, (text, tail) in enumerate(zip(texts, tails, strict=True)):
+            tokens[row, : len(text)] = text
+            places.append(row * length + np.arange(len(text) - len(tail), len(text)))
+        mask = None
+        if unseen is not None:  # nothing looks at it where it stands in a prompt
+            seen = tokens != unseen
+            seen[:, HEAD_TOKENS + RELATION_TOKENS :] = True
+            mask = send(seen, device)[:, None] & torch.ones(length, length, dtype=torch.bool, device=device).tril()
+        positions = torch.arange(length, device=device).repeat(len(texts))
+        attention = Padded(len(texts), decoder.config.dropout if decoder.training else 0.0, mask)
+        hidden = decoder(send(tokens.ravel(), device), positions, attention)[send(np.concatenate(places), device)]
         logits = self.decoder.logits(hidden, candidates)  # (tokens, vocab_size), or (tokens, candidates)
         words = send(np.concatenate(tails), hidden.device)
         words = words if candidates is None else torch.searchsorted(candidates, words)
         return F.cross_entropy(logits.float(), words, reduction="none")
-
-    def begin_steps(self) -> None:
-        """Prepare the process that trains: there is nothing to do."""
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
@@ -129,29 +141,6 @@ class Comet(nn.Module):
         self.encoding.save(folder)
         generation = {name: value for name, value in tokens.items() if value is not None}
         write_facts(folder / "generation_config.json", {**generation, "max_new_tokens": TAIL_TOKENS + 1})
-
-
-def hidden_before(
-    decoder: Decoder, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], unseen: int | None = None
-) -> Tensor:
-    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order. Texts are
-    padded to the right. unseen: the token that nothing looks at where it stands in a prompt."""
-    device = decoder.token_embedding.weight.device
-    texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
-    length = max(map(len, texts))
-    tokens = np.zeros((len(texts), length), dtype=np.int64)
-    places = []
-    for row, (text, tail) in enumerate(zip(texts, tails, strict=True)):
-        tokens[row, : len(text)] = text
-        places.append(row * length + np.arange(len(text) - len(tail), len(text)))
-    mask = None
-    if unseen is not None:
-        seen = tokens != unseen
-        seen[:, HEAD_TOKENS + RELATION_TOKENS :] = True
-        mask = send(seen, device)[:, None] & torch.ones(length, length, dtype=torch.bool, device=device).tril()
-    positions = torch.arange(length, device=device).repeat(len(texts))
-    attention = Padded(len(texts), decoder.config.dropout if decoder.training else 0.0, mask)
-    return decoder(send(tokens.ravel(), device), positions, attention)[send(np.concatenate(places), device)]
 
 
 def send(array: np.ndarray, device: torch.device) -> Tensor:

@@ -3,27 +3,23 @@
 It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: `Padded` texts in
 training, texts on a cache (`Cached`) that are continued a token at a time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import hf_layouts
-from models.stored_tensors import ANEW
+from mitigate.models import hf_layouts
+from mitigate.models.stored_tensors import ANEW
 
 UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
 Kind = Literal["gpt1", "gpt2", "minilm"]
-
-
-class Attention(Protocol):
-    """The weighted sum of the values of the rows that each row may look at."""
-
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Each (rows, heads, head_width) -> (rows, heads, head_width); layer counts from 0."""
-        ...
+Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""The weighted sum of the values of the rows that each row may look at, by the number of the layer, queries, keys and
+values, (rows, heads, head_width) each."""
 
 
 class Padded:
@@ -67,16 +63,6 @@ class Cached:
         scores = query @ self.keys[layer].mT * query.shape[-1] ** -0.5 + self.bias[:, None].to(query.dtype)
         return (scores.softmax(-1) @ self.values[layer]).transpose(1, 2).flatten(0, 1)
 
-    def grow(self) -> None:
-        """Extend the mask by the next token, which attends to all that the last one did, and to itself."""
-        self.bias = F.pad(self.bias[:, -1:], (0, 1))
-
-    def keep(self, rows: Tensor) -> None:
-        """Continue these texts only."""
-        self.bias = self.bias[rows]
-        self.keys = [part[rows] for part in self.keys]
-        self.values = [part[rows] for part in self.values]
-
 
 @dataclass(frozen=True)
 class DecoderConfig:
@@ -94,12 +80,6 @@ class DecoderConfig:
     inner: int = 3072  # width between the two layers of the MLP
     dropout: float = 0.1
     eps: float = 1e-5
-
-    def __post_init__(self) -> None:
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} must be a multiple of heads {self.heads}")
-        if self.kind == "gpt1" and self.inner != 4 * self.width:
-            raise ValueError(f"inner {self.inner} must be 4 x width {self.width} in gpt1")
 
 
 class Block(nn.Module):
@@ -224,8 +204,10 @@ class DecoderReading:
 
     def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
         """Append a token to each of the rows."""
-        self.attention.keep(rows)
-        self.attention.grow()
+        cached = self.attention
+        cached.keys, cached.values = ([part[rows] for part in parts] for parts in (cached.keys, cached.values))
+        # The token attends to all that the last one did, and to itself.
+        cached.bias = F.pad(cached.bias[rows, -1:], (0, 1))
         self.positions = self.positions[rows, -1:] + 1
         return self._read(tokens[:, None])
 

@@ -16,11 +16,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
-from models import hub
-from models.digests import sha256_of
-from models.heads import REGARD
-from models.minilm import CONFIG, SHA256, TOKENIZER, WEIGHTS
-from models.stored_tensors import load_trained, read_facts, save_trained, write_facts
+from mitigate.models import hub
+from mitigate.models.heads import REGARD
+from mitigate.models.minilm import CONFIG, SHA256, TOKENIZER, WEIGHTS
+from mitigate.models.stored_tensors import load_trained, read_facts, save_trained, sha256_of, write_facts
 
 TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
 GPU_TOKENS = 65_536  # of a batch on a GPU
@@ -120,9 +119,9 @@ class Encoder:
 
     sha256 = SHA256
 
-    def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32, layers: Sequence[int] = ()) -> None:
+    def __init__(self, encoder_folder: Path, layers: Sequence[int] = ()) -> None:
         self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
-        self.bert = load_encoder(encoder_folder).to(dtype).to(device_of_states())
+        self.bert = load_encoder(encoder_folder).to(device_of_states())
         self.layers = sorted(layers)
         if layers:
             del self.bert.encoder.layer[max(layers) + 1 :]
@@ -150,15 +149,6 @@ class LowRank(nn.Module):
 
     def forward(self, weight: Tensor) -> Tensor:
         return weight + self.up @ self.down
-
-    @torch.no_grad()
-    def become(self, change: Tensor) -> None:
-        """The nearest to a change (out, in) that has this rank."""
-        left, sizes, right = torch.linalg.svd(change, full_matrices=False)
-        rank = self.up.shape[1]
-        roots = sizes[:rank].sqrt()
-        self.up[:, : len(roots)] = left[:, :rank] * roots
-        self.down[: len(roots)] = roots[:, None] * right[:rank]
 
 
 class MiniLMClassifier(nn.Module):
@@ -198,7 +188,6 @@ class MiniLMClassifier(nn.Module):
 
     @torch.inference_mode()
     def read(self, rows: Sequence[list[int]]) -> np.ndarray:
-        """The same of texts as encode gives them."""
         means = mean_states(self.encoder, rows)[:, 0].to(self.head.weight.dtype)
         return self.head(means).float().softmax(-1).numpy()
 
@@ -209,8 +198,11 @@ class MiniLMClassifier(nn.Module):
         theirs = [free.encoder.encoder.layer[number] for number in self.layers]
         for layer, other in zip(_linear(self.encoder.encoder.layer), _linear(theirs), strict=True):
             parametrized: Any = layer.parametrizations
-            change = parametrized.weight[0]
-            change.become(other.weight - parametrized.weight.original)
+            change, wanted = parametrized.weight[0], other.weight - parametrized.weight.original
+            left, sizes, right = torch.linalg.svd(wanted, full_matrices=False)  # the nearest change of this rank
+            roots = sizes[: self.rank].sqrt()
+            change.up[:, : len(roots)] = left[:, : self.rank] * roots
+            change.down[: len(roots)] = roots[:, None] * right[: self.rank]
         self.head.load_state_dict(free.head.state_dict())
         for kept, free_layer in zip(self.encoder.encoder.layer, theirs, strict=True):
             found = dict(free_layer.named_parameters())
@@ -287,13 +279,9 @@ class Cascade:
         """(n, 4) float32, columns as in REGARD."""
         rows = self.classifier.encode(texts)
         found = self.opinions(rows)
-        unsure = np.flatnonzero(~self.passes(found))
+        unsure = np.flatnonzero(~(found[:, REGARD.index("neutral")] > self.threshold))
         found[unsure] = self.classifier.read([rows[number] for number in unsure])
         return found
-
-    def passes(self, opinions: np.ndarray) -> np.ndarray:
-        """(n,) bool: which texts the gate passes, by its own probabilities (n, 4)."""
-        return opinions[:, REGARD.index("neutral")] > self.threshold
 
     @torch.inference_mode()
     def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:

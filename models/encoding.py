@@ -6,7 +6,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from models.stored_tensors import read_facts, write_facts
+from mitigate.models.stored_tensors import read_facts, write_facts
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 

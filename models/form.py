@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
 
-from models.encoding import Encoding
-from models.hub import no_bars, without_code
-from models.stored_tensors import read_facts, write_facts
+from mitigate.models.encoding import Encoding
+from mitigate.models.hub import no_bars, without_code
+from mitigate.models.stored_tensors import read_facts, write_facts
 
 CHOICES = ("lewd", "offensive", "intent", "targeted", "ingroup")
 """The classifications in the order of equation 1; the texts stand before the last one."""

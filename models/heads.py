@@ -13,8 +13,8 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from scipy.special import softmax
 
-from models.minilm import CONFIG, WEIGHTS
-from models.stored_tensors import read_facts, write_facts
+from mitigate.models.minilm import CONFIG, WEIGHTS
+from mitigate.models.stored_tensors import read_facts, write_facts
 
 LABELS = ("negative", "neutral", "positive")
 """The meaning of the columns."""
@@ -30,7 +30,7 @@ class CrossFitted:
     weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): a text is polar where its
     probability of being neutral is below 1 - threshold. marks (texts,): hash_of each text that heads learnt from, and
     of the same text in other words; marked (texts,): the text's fold.
-    facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network
+    facts: what config.json holds: labels, the columns' names; sha256 and layers of the network
     (models.encoder.States); and reads, the kinds of texts whose features stand side by side."""
 
     weight: np.ndarray
@@ -45,28 +45,14 @@ class CrossFitted:
     ) -> np.ndarray:
         """(n, columns): the mean over the heads that learnt neither from a text nor about its subject; over heads of
         all folds of texts for one that none learnt from, and of all folds of subjects where none is given."""
+        known = dict(zip(self.marks.tolist(), self.marked.tolist(), strict=True))
         named = [None] * len(texts) if subjects is None else subjects
-        return self.mean(features, self.folds_of(named), self.folds_of_texts(texts))
-
-    def mean(self, features: np.ndarray, subjects: np.ndarray, texts: np.ndarray) -> np.ndarray:
-        """(n, columns): the mean probabilities by the heads of these folds of subjects and of texts, (n, FOLDS) bool
-        each."""
+        of_subjects = _folds([-1 if subject is None else fold_of(subject) for subject in named])
+        of_texts = _folds([known.get(hash_of(text), -1) for text in texts])
         weight = self.weight.transpose(2, 0, 1, 3).reshape(features.shape[1], -1)
-        kept = (subjects[:, :, None] & texts[:, None, :])[..., None]
+        kept = (of_subjects[:, :, None] & of_texts[:, None, :])[..., None]
         each = softmax((features @ weight).reshape(-1, *self.bias.shape) + self.bias, axis=-1)
         return (each * kept).sum((1, 2)) / kept.sum((1, 2))
-
-    def folds_of_texts(self, texts: Sequence[str]) -> np.ndarray:
-        """The folds of texts whose heads did not learn from each text, (n, FOLDS) bool; all for a text that none learnt
-        from."""
-        known = dict(zip(self.marks.tolist(), self.marked.tolist(), strict=True))
-        folds = np.array([known.get(hash_of(text), -1) for text in texts], dtype=int)
-        return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
-
-    def folds_of(self, subjects: Sequence[str | None]) -> np.ndarray:
-        """The fold of each subject, (n, FOLDS) bool; all for None."""
-        folds = np.array([-1 if subject is None else fold_of(subject) for subject in subjects], dtype=int)
-        return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
 
     def save(self, folder: Path) -> None:
         """Write the heads in half precision, and their facts."""
@@ -77,10 +63,16 @@ class CrossFitted:
     @classmethod
     def load(cls, folder: Path) -> "CrossFitted":
         """The heads of a folder. Raises OSError and ValueError as models.stored_tensors does."""
-        facts = read_facts(folder / CONFIG, ["labels", "sha256", "layers", "depth", "reads"])
+        facts = read_facts(folder / CONFIG, ["labels", "sha256", "layers", "reads"])
         stored = load_file(folder / WEIGHTS)
         halves = {name: stored[name].astype(np.float32) for name in ("weight", "bias", "threshold")}
         return cls(**halves, marks=stored["marks"], marked=stored["marked"], facts=facts)
+
+
+def _folds(numbers: Sequence[int]) -> np.ndarray:
+    """The folds that may be used for each number of a fold, (n, FOLDS) bool; all for -1."""
+    folds = np.array(numbers, dtype=int)
+    return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
 
 
 def polar_columns(probabilities: np.ndarray, threshold: float) -> np.ndarray:

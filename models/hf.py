@@ -7,21 +7,18 @@ trained is the COMET of Hwang et al. (2021)."""
 
 import hashlib
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from jinja2 import TemplateError
 from torch import Tensor, nn
-from torch.nn import ModuleList
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 from transformers import (
@@ -37,14 +34,14 @@ from transformers import (
 )
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from models import hub
-from models.beam import beam_search, drawn
-from models.chat_api import conversation
-from models.digests import sha256_of_each
-from models.encoder import TOKENS, device_of_states, pad, token_batches
-from models.heads import REGARD
-from models.hf_layouts import base_of, is_adapter
-from models.tail_prompts import TAIL_TOKENS, Beam, as_trained, regimen, tagged
+from mitigate.models import hub
+from mitigate.models.beam import beam_search, drawn
+from mitigate.models.chat_api import conversation
+from mitigate.models.encoder import TOKENS, pad, token_batches
+from mitigate.models.heads import REGARD
+from mitigate.models.hf_layouts import base_of, is_adapter
+from mitigate.models.stored_tensors import sha256_of_each
+from mitigate.models.tail_prompts import TAIL_TOKENS, Beam, as_trained, regimen, tagged
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
 """The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of
@@ -54,28 +51,20 @@ TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words ar
 TASK = "Complete the sentence in a few words:"
 ANSWER = "\nAnswer:"
 """The end of a message to a model without a chat template; its answer then begins with a space."""
+ALPHA = 16  # an adapter's output is multiplied by ALPHA / rank
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 NO_PEFT = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0"
 
 
-@dataclass(frozen=True)
-class Adapters:
-    """The settings of adapters: which are trained, and how they are saved."""
-
-    rank: int = 8
-    alpha: float = 16.0  # an adapter's output is multiplied by alpha / rank
-    dropout: float = 0.0  # of an adapter's input
-    targets: list[str] | None = None  # names of layers; None: all linear ones but the head
-    save: Literal["merged", "adapter"] = "merged"  # with the weights of the base, or alone
-    base: str | None = None  # the base's name in a saved adapter; None: its folder
-
-
-class Pretrained(nn.Module, ABC):
-    """A model of transformers and its tokenizer: prompts in, tails out."""
+class Pretrained(nn.Module):
+    """A model of transformers and its tokenizer: prompts in, tails out. A subclass has prompts(heads, phrases) and
+    tails(texts), as tokens; and logits(prompts, tails): those of texts, (texts, length, vocab_size), and for each text
+    the place where its tail's first token is predicted."""
 
     AUTO: ClassVar[Any]  # the class of transformers that opens a folder
     PROMPTS: ClassVar[tuple[str, ...]]  # forms of a prompt, the default first
     before: Sequence[int] = ()  # tokens before every tail, where a decoder needs them
+    logits: Callable[..., tuple[Tensor, Sequence[int]]]
 
     def __init__(
         self,
@@ -84,16 +73,16 @@ class Pretrained(nn.Module, ABC):
         relation: str = "phrase",
         prompt: str = "phrase",
         system: str | None = None,
-        adapters: Adapters | None = None,
-        checkpointing: bool = False,
+        lora: Mapping[str, Any] | None = None,
     ) -> None:
-        """system: the system prompt of a chat; adapters: those that are trained in place of the weights; checkpointing:
-        whether a layer's activations are computed again for its gradient, and not kept."""
+        """system: the system prompt of a chat; lora: the low-rank adapters that are trained in place of the weights:
+        rank, base, their base's name in a saved adapter (None: its folder), and save, "merged" with the weights of the
+        base, or "adapter", alone."""
         super().__init__()
         self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
         self.tokenizer = tokenizer
         self.relation, self.prompt, self.system = relation, prompt, system
-        self.adapters, self.checkpointing = adapters, checkpointing
+        self.lora = lora
         self.tags: str | None = None  # see Regimen
         self.end = tokenizer.eos_token_id
         self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
@@ -108,10 +97,9 @@ class Pretrained(nn.Module, ABC):
         prompt: str | None = None,
         system: str | None = None,
         lora: Mapping[str, Any] | None = None,
-        gradient_checkpointing: bool = False,
     ) -> Self:
         """The model of a Hugging Face folder, in float32; one that was trained here gets the prompts that it was
-        trained with. An adapter is added to its base's weights. lora: the fields of Adapters; None or rank 0: all
+        trained with. An adapter is added to its base's weights. lora: None, or of rank 0: all
         weights would be trained. prompt: one of PROMPTS; None: as it was trained.
 
         Raises ValueError where that cannot be done: no end token, no chat template, or another layout or prompt."""
@@ -120,9 +108,8 @@ class Pretrained(nn.Module, ABC):
         tokenizer = load_tokenizer(folder)
         if prompt == "chat":
             check_chat(tokenizer, folder, system)
-        adapters = Adapters(**lora) if lora and lora["rank"] else None
-        model = load_model(cls.AUTO, folder)
-        found = cls(model, tokenizer, how.relation, prompt, system, adapters, gradient_checkpointing)
+        lora = lora if lora and lora["rank"] else None
+        found = cls(load_model(cls.AUTO, folder), tokenizer, how.relation, prompt, system, lora)
         found.tags = how.tags
         return found.eval()
 
@@ -144,35 +131,18 @@ class Pretrained(nn.Module, ABC):
                 config.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
-    @abstractmethod
-    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens of prompts for heads and the phrases of relations."""
-
-    @abstractmethod
-    def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """The tokens to generate: the tail, cut as a COMeT's, and the end token."""
-
-    @abstractmethod
-    def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        """The logits of texts, (texts, length, vocab_size), and for each text the place where its tail's first token is
-        predicted."""
-
-    @abstractmethod
-    def needed(self, prompt: int, tail: int) -> int:
-        """The number of positions for a prompt and a tail of these numbers of tokens; the last token of a tail is never
-        read."""
-
     @property
     def positions(self) -> int | None:
         """The largest number of tokens of a text; None where the model sets no limit."""
         return getattr(self.model.config, "max_position_embeddings", None)
 
     def check_length(self, prompts: Sequence[Sequence[int]], tails: Sequence[int]) -> None:
-        """Check the length of prompts with their tails; raise ValueError for the first that is too long. tails: the
-        largest number of tokens of each prompt's tail."""
-        limit = self.positions
+        """Raise ValueError for the first prompt that is too long with its tail. tails: numbers of tokens."""
+        limit, before = self.positions, len(self.before)
         for prompt, tail in zip(prompts, tails, strict=True):
-            if limit is not None and (needed := self.needed(len(prompt), tail)) > limit:
+            # The last token of a tail is never read. Encoder and decoder have positions of their own.
+            needed = max(len(prompt), before + tail - 1) if before else len(prompt) + tail - 1
+            if limit is not None and needed > limit:
                 raise ValueError(
                     f"a prompt of {len(prompt)} tokens with a tail of {tail} needs {needed} positions; the model has "
                     f"{limit}. The prompt begins: {self.decode(prompt)[:SHOWN]}"
@@ -218,37 +188,26 @@ class Pretrained(nn.Module, ABC):
                 self.model.resize_token_embeddings(len(self.tokenizer), mean_resizing=False)
 
     def begin_training(self) -> None:
-        """Add the adapters that are trained, if any; they change nothing yet, and are always the same. Raises
-        ValueError without peft, and for layers that the model has not."""
-        if self.adapters is None:
+        """Add the adapters that are trained, if any, to all linear layers but the head; they change nothing yet, and
+        are always the same. Raises ValueError without peft."""
+        if self.lora is None:
             return
-        peft, wanted = _peft(), self.adapters
+        peft = _peft()
         config = peft.LoraConfig(
             task_type="SEQ_2_SEQ_LM" if self.model.config.is_encoder_decoder else "CAUSAL_LM",
-            r=wanted.rank,
-            lora_alpha=wanted.alpha,
-            lora_dropout=wanted.dropout,
-            target_modules=wanted.targets or "all-linear",
+            r=self.lora["rank"],
+            lora_alpha=ALPHA,
+            target_modules="all-linear",
         )
-        base = wanted.base or self.model.name_or_path
-        with torch.random.fork_rng(devices=[]), _without_warnings():
-            torch.manual_seed(wanted.rank)
-            try:
-                self.model = peft.get_peft_model(self.model, config)
-            except ValueError as error:
-                raise ValueError(f"model.load.lora.targets={wanted.targets}: {error}") from error
+        base = self.lora.get("base") or self.model.name_or_path
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
+            torch.manual_seed(self.lora["rank"])
+            self.model = peft.get_peft_model(self.model, config)
         self.model.peft_config["default"].base_model_name_or_path = base
-
-    def begin_steps(self) -> None:
-        """Switch checkpointing on, in the process that trains: the model cannot be sent to another one then."""
-        if self.checkpointing:
-            names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")  # the second is the old one
-            enable = next(getattr(self.model, name) for name in names if hasattr(self.model, name))
-            enable({"use_reentrant": False})
 
     def end_training(self) -> None:
         """Merge adapters into the weights, unless they are to be saved alone."""
-        if self.adapters and self.adapters.save == "merged":
+        if self.lora and self.lora.get("save") != "adapter":
             self.model = self.model.merge_and_unload()
 
     def padded(self, texts: Sequence[Sequence[int]], side: str = "right") -> tuple[Tensor, Tensor]:
@@ -266,29 +225,22 @@ class LanguageModel(Pretrained):
     PROMPTS = ("phrase", "chat")
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The head and the relation's phrase, after what the tokenizer or its chat template puts before."""
         texts = [f"{head} {phrase}" for head, phrase in zip(tagged(heads, self.tags), phrases, strict=True)]
         if self.prompt == "chat":
             texts = [chat_prompt(self.tokenizer, text, self.system) for text in texts]
         return self._tokens(texts)
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """The tokens to generate. A tail follows a word. Many tokenizers mark a word's beginning by the space before
-        it, so each is encoded after one."""
+        # A tail follows a word. Many tokenizers mark a word's beginning by the space before it.
         word, *texts = self.tokenizer(["a", *(f"a {tail}".rstrip() for tail in tails)], add_special_tokens=False)[
             "input_ids"
         ]
         return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        """The logits of each prompt and its tail as one text (see Pretrained)."""
         tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)])
         logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
         return logits, [len(prompt) - 1 for prompt in prompts]
-
-    def needed(self, prompt: int, tail: int) -> int:
-        """The number of positions for the prompt and the tail, one after the other."""
-        return prompt + tail - 1
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens that each text is begun with, what the tokenizer puts before a text included; in a chat, the
@@ -334,18 +286,15 @@ class Seq2Seq(Pretrained):
         )
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The input of the encoder: the head and the relation's phrase, with what the tokenizer puts around a text."""
         end = " [GEN]" if self.prompt == "gen" else ""
         texts = [f"{head} {phrase}{end}" for head, phrase in zip(tagged(heads, self.tags), phrases, strict=True)]
         return self.tokenizer(texts)["input_ids"] if texts else []
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """The tokens to generate: the tail as the tokenizer makes targets."""
         texts = self.tokenizer(text_target=list(tails), add_special_tokens=False)["input_ids"] if tails else []
         return [[*text[:TAIL_TOKENS], self.end] for text in texts]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        """The logits of each tail, its prompt read by the encoder (see Pretrained)."""
         tokens, mask = self.padded(prompts)
         targets, targets_mask = self.padded([[*self.before, *tail[:-1]] for tail in tails])
         logits = self.model(
@@ -356,10 +305,6 @@ class Seq2Seq(Pretrained):
             use_cache=False,
         ).logits
         return logits, [len(self.before) - 1] * len(tails)
-
-    def needed(self, prompt: int, tail: int) -> int:
-        """The larger number of positions: encoder and decoder have positions of their own."""
-        return max(prompt, len(self.before) + tail - 1)
 
 
 class CachedReading:
@@ -422,31 +367,27 @@ def chat_prompt(tokenizer: Any, text: str, system: str | None = None) -> str:
     return chat_text(tokenizer, f"{TASK} {text}", system) + text
 
 
+# Folders
+
+
 def check_chat(tokenizer: Any, folder: Path, system: str | None = None) -> None:
-    """Check that the tokenizer has a chat template that works. Raises ValueError for a tokenizer without one, for a
-    template that fails, and for one that leaves out the system prompt."""
+    """Check that the tokenizer has a chat template that works, and that takes the system prompt. Raises ValueError."""
     if tokenizer.chat_template is None:
         raise ValueError(
-            f"the tokenizer in {folder} has no chat template (chat_template.jinja, or chat_template in "
-            "tokenizer_config.json), which model.prompt=chat needs; set model.prompt=phrase, or give a model that was "
-            "trained for chats"
+            f"the tokenizer in {folder} has no chat template, which model.prompt=chat needs; set model.prompt=phrase, "
+            "or give a model that was trained for chats"
         )
     try:
         text = chat_prompt(tokenizer, "a", system)
     except TemplateError as error:
-        hint = "leave model.system out if it takes none" if system else "correct it"
-        raise ValueError(
-            f"the chat template in {folder} fails ({error}); {hint}, or set model.prompt=phrase"
-        ) from error
+        raise ValueError(f"the chat template in {folder} fails ({error}); set model.prompt=phrase") from error
     if system and system.strip() not in text:
         raise ValueError(f"the chat template in {folder} leaves out the system prompt; leave model.system out")
 
 
 def prompt_of(folder: Path, prompt: str | None, forms: Sequence[str]) -> str:
     """The form of prompt that the model of a folder was trained with, which its config.json names, else the given one,
-    else the first of those allowed.
-
-    Raises ValueError for an unknown form, and for another than it was trained with."""
+    else the first of those allowed. Raises ValueError for an unknown form, and for another than it was trained with."""
     if prompt is not None and prompt not in forms:
         raise ValueError(f"unknown model.prompt {prompt!r}; allowed: {', '.join(forms)}")
     return as_trained(folder, prompt=prompt)["prompt"] or forms[0]
@@ -456,50 +397,31 @@ def wording(relation: str | None, prompt: str) -> str | None:
     """The wording of relations that a prompt is made of: that of "gen" is their names. Raises ValueError for "gen" with
     another."""
     if prompt == "gen" and relation not in (None, "name"):
-        raise ValueError(
-            f"model.prompt=gen asks with the names of relations, not with model.relation={relation}; say "
-            "model.relation=name, or null"
-        )
+        raise ValueError(f"model.prompt=gen asks with the names of relations; set model.relation=name, not {relation}")
     return "name" if prompt == "gen" else relation
-
-
-# Folders
 
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a folder. Raises ValueError for one without an end token."""
     tokenizer = hub.without_code(AutoTokenizer, folder)
     if tokenizer.eos_token_id is None:
-        raise ValueError(
-            f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
-            "model that has one"
-        )
+        raise ValueError(f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model would end")
     return tokenizer
 
 
-def load_model(auto: Any, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+def load_model(auto: Any, folder: Path) -> Any:
     """The model of a folder, by one of transformers' AutoModel classes. An adapter is added to the weights of its base,
     in float32. Raises ValueError without peft and for weights that are a pickle, OSError where the base is not at
     hand."""
     if not is_adapter(folder):
         with hub.no_bars():
-            return hub.opened(auto, folder, dtype=dtype)
+            return hub.opened(auto, folder, dtype=torch.float32)
     peft, base = _peft(), hub.locate(base_of(folder))
     hub.refuse_pickles(folder, ADAPTER_WEIGHTS)
-    with hub.no_bars(), _without_warnings():
+    with hub.no_bars(), warnings.catch_warnings(action="ignore"):
         model = hub.opened(auto, base, dtype=torch.float32)
         # peft leaves the base's weights frozen, and they may be trained further.
         return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().requires_grad_(True)
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Context without transformers' warnings about a name that peft uses, and peft's about weights stored as (in,
-    out)."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
-        warnings.filterwarnings("ignore", "fan_in_fan_out is set to False")
-        yield
 
 
 def _peft() -> Any:
@@ -554,10 +476,10 @@ class AnswerProbabilities:
     """A causal language model that gives the probabilities of answers to a message, without sampling. Where the
     tokenizer has a chat template, the message is that of a user and the answer that of the assistant."""
 
-    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(self, folder: Path) -> None:
         """The model of a Hugging Face folder, or an adapter with its base. Raises ValueError and OSError as
         LanguageModel.load, and ValueError for a chat template that fails."""
-        self.model, self.tokenizer = load_model(AutoModelForCausalLM, folder, dtype).eval(), load_tokenizer(folder)
+        self.model, self.tokenizer = load_model(AutoModelForCausalLM, folder).eval(), load_tokenizer(folder)
         self.is_chat = self.tokenizer.chat_template is not None
         if self.is_chat:
             check_chat(self.tokenizer, folder)
@@ -620,36 +542,6 @@ class AnswerProbabilities:
         return whole[len(prompt) :]
 
 
-class CausalStates:
-    """The mean token states of texts in a layer of a causal language model. (`States` of encoder.py.)
-
-    depth: the share of its layers below the one that is read. The end token begins each text and is left out of the
-    mean: the first state of such models is many times as long as the others, whatever the text is."""
-
-    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32, depth: float = 0.5) -> None:
-        self.sha256 = hub.digest_of(folder)
-        self.tokenizer = load_tokenizer(folder)
-        self.model = load_model(AutoModelForCausalLM, folder).to(dtype).to(device_of_states()).eval().base_model
-        num_layers = self.model.config.num_hidden_layers
-        self.layer = max(1, round(depth * num_layers))
-        for part in self.model.modules():
-            if isinstance(part, ModuleList) and len(part) == num_layers:
-                del part[self.layer + 1 :]  # one more stays, since a norm follows the last
-
-    @torch.inference_mode()
-    def features(self, texts: Sequence[str]) -> np.ndarray:
-        """(n, width) float32, each of length 1."""
-        found = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"] if texts else []
-        rows = [[self.tokenizer.eos_token_id, *row] for row in found]
-        features = np.zeros((len(rows), self.model.config.hidden_size), dtype=np.float32)
-        for batch in token_batches([len(row) for row in rows], one_length=True):
-            tokens = torch.tensor([rows[row] for row in batch], device=self.model.device)
-            states = self.model(input_ids=tokens, output_hidden_states=True, use_cache=False).hidden_states
-            words = states[self.layer][:, 1:].float()  # (batch, length, width)
-            features[batch] = F.normalize(words.sum(1) / max(1, words.shape[1])).cpu().numpy()
-        return features
-
-
 NAMES = {
     "negative": ("negative", "neg", "unfavourable", "unfavorable", "bad"),
     "neutral": ("neutral", "neu"),
@@ -669,20 +561,18 @@ class SequenceClassifier:
         self.tokenizer = tokenizer
 
     @classmethod
-    def load(cls, name: str, dtype: torch.dtype = torch.float32) -> Self:
+    def load(cls, name: str) -> Self:
         """A model of the hub, or of a folder. Raises ValueError when it cannot be had, or its labels not be read."""
         try:
             with hub.no_bars():  # a tenth faster than with the fused kernel at ten tokens
-                model = hub.whole(AutoModelForSequenceClassification, name, dtype=dtype, attn_implementation="eager")
+                model = hub.whole(
+                    AutoModelForSequenceClassification, name, dtype=torch.float32, attn_implementation="eager"
+                )
             return cls(model, hub.without_code(AutoTokenizer, name))
-        except OSError as error:
+        except (OSError, UnpicklingError) as error:
             raise ValueError(
-                f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub; give "
-                "score.bert.model the folder of a copy, or choose score.regard=minilm, which comes with the project"
-            ) from error
-        except UnpicklingError as error:
-            raise ValueError(
-                f"the weights of the classifier {name!r} are a pickle that would run code; give one with safetensors"
+                f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub, or its "
+                "weights are a pickle that would run code; give score.bert.model the folder of a copy with safetensors"
             ) from error
 
     @torch.inference_mode()
@@ -717,8 +607,8 @@ def columns(id2label: Mapping[int, str]) -> list[int | None]:
     wanted = [label for label in REGARD if label != "other"]
     if None in found.values() or len(set(found.values())) < len(found) or not set(wanted) <= set(found.values()):
         raise ValueError(
-            f"the classifier's labels are {', '.join(id2label.values())}; wanted are {', '.join(wanted)}, each "
-            "once, and other or not. Set id2label in its config.json to what its columns mean"
+            f"the classifier's labels are {', '.join(id2label.values())}; wanted are {', '.join(wanted)}, each once, "
+            "and other or not. Set id2label in its config.json to what its columns mean"
         )
     places = {label: int(column) for column, label in found.items()}
     return [places.get(label) for label in REGARD]

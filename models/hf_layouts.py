@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from models.stored_tensors import ANEW, check, read, read_facts, write_facts
+from mitigate.models.stored_tensors import ANEW, read, read_facts, write_facts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -92,39 +92,35 @@ def base_of(folder: Path) -> str:
     return str(read_facts(folder / ADAPTER, ["base_model_name_or_path"])["base_model_name_or_path"])
 
 
-def read_settings(folder: Path) -> dict[str, Any]:
-    """The settings of a decoder, from a folder's config.json.
+def read_settings(folder: Path, *, of_encoder: bool = False) -> dict[str, Any]:
+    """The settings of a decoder, from a folder's config.json; of_encoder: of one that a BERT-type encoder can become.
 
     Raises ValueError when its model is of another type, or of a kind of that type that the decoder is not."""
     config = read_facts(folder / CONFIG, ["model_type"])
-    kinds = {layout.fixed["model_type"]: kind for kind, layout in LAYOUTS.items()}
-    if config["model_type"] not in kinds:
-        raise ValueError(f"{folder} holds a model of type {config['model_type']!r}; allowed: {', '.join(kinds)}")
-    kind = kinds[config["model_type"]]
+    ours = {"bert": "minilm"} if of_encoder else {layout.fixed["model_type"]: kind for kind, layout in LAYOUTS.items()}
+    if config["model_type"] not in ours:
+        raise ValueError(f"{folder} holds a model of type {config['model_type']!r}; allowed: {', '.join(ours)}")
+    kind = ours[config["model_type"]]
     layout = LAYOUTS[kind]
     for name, value in layout.fixed.items():
-        if name != "architectures" and config.get(name, value) != value:
+        if not of_encoder and name != "architectures" and config.get(name, value) != value:
             raise ValueError(f"{folder / CONFIG} has {name}={config[name]!r}; the decoder computes {name}={value!r}")
-    return {"kind": kind, "dropout": config.get(layout.dropouts[0], 0.1), **_shape(layout, config, folder)}
-
-
-def read_encoder_settings(folder: Path) -> dict[str, Any]:
-    """The settings of the decoder that a BERT-type encoder can become."""
-    config = read_facts(folder / CONFIG, ["model_type"])
-    if config["model_type"] != "bert":
-        raise ValueError(f"{folder} holds a model of type {config['model_type']!r}, not a BERT-type encoder")
-    return {"kind": "minilm", **_shape(_MINILM, config, folder)}
+    shape = {name: config[theirs] for name, theirs in layout.settings.items() if config.get(theirs) is not None}
+    if absent := [layout.settings[name] for name in _SIZES.split() if not shape.get(name)]:
+        raise ValueError(f"{folder / CONFIG} lacks {', '.join(absent)}; {ANEW}")
+    return {"kind": kind, "dropout": config.get(layout.dropouts[0], 0.1), "inner": 4 * shape["width"], **shape}
 
 
 def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> "dict[str, Tensor]":
     """The tensors of the given names (ours) from a folder's model.safetensors, in float32. Raises ValueError for a file
     that is absent, damaged or without one of them."""
-    stored, prefix, names = read(folder / WEIGHTS), LAYOUTS[kind].prefix, list(names)
+    stored, prefix = read(folder / WEIGHTS), LAYOUTS[kind].prefix
     if not any(name.startswith(prefix) for name in stored):
         stored = {prefix * (not name.startswith("lm_head")) + name: tensor for name, tensor in stored.items()}
-    theirs = [other for name in names for other in _their_names(kind, name)]
-    check(folder / WEIGHTS, stored, theirs)
-    return {name: tensor_of(stored, kind, name) for name in names}
+    try:
+        return {name: tensor_of(stored, kind, name) for name in names}
+    except KeyError as error:
+        raise ValueError(f"the weights {folder / WEIGHTS} lack {error}; {ANEW}") from error
 
 
 def tensor_of(stored: "Mapping[str, Tensor]", kind: str, name: str) -> "Tensor":
@@ -154,22 +150,6 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: "Mapping[str, Tens
             stored[other] = part.contiguous().clone()  # parts of one tensor share its memory
     write_facts(folder / CONFIG, config)
     save_file(stored, folder / WEIGHTS, metadata={"format": "pt"})
-
-
-def _shape(layout: Layout, config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The sizes of a decoder by a config.json, under this project's names. Raises ValueError where a size is absent or
-    no positive number."""
-    sizes: dict[str, Any] = {theirs: config.get(theirs) for theirs in layout.settings.values()}
-    optional = {"n_inner"}  # null, or left out, in configs of GPT
-    for name, size in sizes.items():
-        if not (name in optional and size is None) and not _is_size(size, name == layout.settings["eps"]):
-            raise ValueError(f"{folder / CONFIG} has {name}={size!r}; a positive number is needed; {ANEW}")
-    shape = {ours: sizes[theirs] for ours, theirs in layout.settings.items() if sizes[theirs] is not None}
-    return {"inner": 4 * shape["width"], **shape}
-
-
-def _is_size(value: object, fractional: bool) -> bool:
-    return isinstance(value, (int, float) if fractional else int) and not isinstance(value, bool) and value > 0
 
 
 def _their_names(kind: str, name: str) -> list[str]:

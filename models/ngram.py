@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from scipy.special import softmax
 
-from models.heads import REGARD
+from mitigate.models.heads import REGARD
 
 CHARACTERS, WORDS = (2, 3, 4, 5), (1, 2, 3)  # lengths of n-grams
 CHUNK = 8192  # texts hashed at a time, to bound memory

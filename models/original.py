@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 
-from models import hub
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import TOKENIZER, Encoding
-from models.hf_layouts import tensor_of
-from models.tail_prompts import Layout
+from mitigate.models import hub
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.encoding import TOKENIZER, Encoding
+from mitigate.models.hf_layouts import tensor_of
+from mitigate.models.tail_prompts import Layout
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
@@ -30,8 +30,7 @@ def locate(checkpoint: Path | str, name: str) -> Path:
 
     Raises FileNotFoundError when it, or the checkpoint that needs it, is not there."""
     if not Path(checkpoint).is_file():
-        why = "it is a folder" if Path(checkpoint).is_dir() else "no such file"
-        raise FileNotFoundError(f"{checkpoint} is no checkpoint: {why}; {WANTED}")
+        raise FileNotFoundError(f"{checkpoint} is not a file; {WANTED}")
     return hub.locate(name)
 
 
@@ -45,15 +44,13 @@ def load(
     Raises ValueError when the two do not have the same words, or the file is no such checkpoint."""
     found = _unpickle(Path(checkpoint))
     if not isinstance(found, dict) or not {"state_dict", "vocab"} <= found.keys():
-        keys = f", but {', '.join(map(str, found))[:200] or 'nothing'}" if isinstance(found, dict) else ""
-        raise ValueError(f"{checkpoint} is not of the original COMeT: it has no state_dict and vocab{keys}; {WANTED}")
+        raise ValueError(f"{checkpoint} is not of the original COMeT: it has no state_dict and vocab; {WANTED}")
     try:
         decoder = _decoder(Path(checkpoint), found, dropout)
         end = found["vocab"]["<END>"]
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ZeroDivisionError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
         raise ValueError(
-            f"{checkpoint} is not of the original COMeT: its tensors or words are others ({reason}); {WANTED}"
+            f"{checkpoint} is not of the original COMeT: it has other tensors or words; {WANTED}"
         ) from error
     return Comet(decoder, _encoding(found["vocab"], end, folder), layout, relation).eval()
 
@@ -87,10 +84,7 @@ def _encoding(vocab: dict[str, int], end: int, folder: Path) -> Encoding:
     encoding.add(special)
     differing = [token for token, number in vocab.items() if tokenizer.token_to_id(token) != number]
     if differing or encoding.vocab_size != len(vocab):
-        raise ValueError(
-            f"the tokenizer in {folder} has {encoding.vocab_size} words, the checkpoint {len(vocab)}, and "
-            f"{len(differing)} of them differ; give a folder with the tokenizer.json of openai-gpt"
-        )
+        raise ValueError(f"{folder} needs the tokenizer.json of openai-gpt; {len(differing)} words are others")
     return encoding
 
 
@@ -129,8 +123,6 @@ def _unpickle(path: Path) -> Any:
         with path.open("rb") as file:
             if file.read(len(ZIP)) != ZIP:
                 return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
-    except PermissionError as error:
-        raise ValueError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r") from error
     except Exception as error:  # of any kind: what is read may be anything
         raise ValueError(
             f"{path} is not a file that torch has written, or it is damaged ({type(error).__name__}); {WANTED}"

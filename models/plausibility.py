@@ -1,10 +1,10 @@
 """Networks of the plausibility of triples: a phrase becomes a vector, and a relation is a matrix between two phrases,
 the bilinear model of Li et al. (2016), "Commonsense Knowledge Base Completion".
 
-A phrase encoder has `encode(phrases)`, each phrase's word pieces, and, called with the pieces of n phrases, gives
-(n, width). There are two: the mean of words' vectors, as in Bilinear AVG of Li et al., and the mean token state of
-all-MiniLM-L6-v2, which is not trained further. The classifier averages the logits of both, which err on different
-triples; the one that reads words has a compact form, an eighth of its size."""
+A phrase encoder has `encode(phrases)`, and, called with n phrases so encoded, gives (n, width). There are two: the mean
+of words' vectors, as in Bilinear AVG of Li et al., and the mean token state of all-MiniLM-L6-v2, which is not trained
+further. The classifier averages the logits of both, which err on different triples; the one that reads words has a
+compact form, an eighth of its size."""
 
 import shutil
 from collections.abc import Sequence
@@ -16,13 +16,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from models.digests import sha256_of
-from models.encoder import load_encoder, mean_states, read_tokenizer
-from models.minilm import CONFIG, WEIGHTS
-from models.stored_tensors import load_trained, read, read_facts, save_trained, write_facts
-
-Pieces = Sequence[int]
-"""A phrase as word pieces, with no tokens added."""
+from mitigate.models.encoder import load_encoder, mean_states, read_tokenizer
+from mitigate.models.minilm import CONFIG, WEIGHTS
+from mitigate.models.stored_tensors import load_trained, read, read_facts, save_trained, sha256_of, write_facts
 
 WORDS = "embeddings.word_embeddings.weight"
 LONGEST = 32  # word pieces of a phrase that are read; the longest of train100k has 32
@@ -57,8 +53,7 @@ class MeanOfWords(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.project = nn.Linear(vectors.shape[1], width)
 
-    def forward(self, phrases: Sequence[Pieces]) -> Tensor:
-        """The vectors of n phrases as encode gives them, (n, width)."""
+    def forward(self, phrases: Sequence[Sequence[int]]) -> Tensor:
         lengths = torch.tensor([len(pieces) for pieces in phrases])
         together = torch.tensor([piece for pieces in phrases for piece in pieces])
         means = self.words(together, lengths.cumsum(0) - lengths)
@@ -82,7 +77,6 @@ class MiniLMPhrases(nn.Module):
         return mean_states(self.encoder, rows)[:, 0]
 
     def forward(self, means: Tensor) -> Tensor:
-        """The vectors of n phrases as encode gives them, (n, width)."""
         return torch.tanh(self.project(self.dropout(means.to(self.project.weight.dtype))))
 
 
@@ -94,13 +88,8 @@ class Bilinear(nn.Module):
 
     def __init__(self, encoder_folder: Path, relations: Sequence[str], phrases: str, width: int, **shape: Any) -> None:
         super().__init__()
-        self.facts = {
-            "relations": list(relations),
-            "phrases": phrases,
-            "width": width,
-            **shape,
-            "encoder_sha256": sha256_of(encoder_folder / WEIGHTS),
-        }
+        self.facts = {"relations": list(relations), "phrases": phrases, "width": width, **shape}
+        self.facts["encoder_sha256"] = sha256_of(encoder_folder / WEIGHTS)
         self.relations = tuple(relations)
         self.phrases = ENCODERS[phrases](encoder_folder, width, **shape)
         # A phrase's vector has a 1 behind it, so that a relation can also like heads or tails as such.
@@ -143,33 +132,24 @@ class Bilinear(nn.Module):
         write_facts(folder / CONFIG, self.facts)
 
     @classmethod
-    def described(cls, folder: Path, encoder_folder: Path) -> "Bilinear":
-        """A network of the shape that a folder's config.json states, its own weights not yet loaded.
+    def load(cls, folder: Path, encoder_folder: Path) -> "Bilinear":
+        """The network of a folder, compact or not.
 
-        Raises ValueError when the folder was trained on another encoder."""
+        Raises ValueError when the folder was trained on another encoder, and when its weights are damaged."""
         facts = read_facts(folder / CONFIG, ["encoder_sha256"])
         trained_on = facts.pop("encoder_sha256")
         network = cls(encoder_folder, **facts)
-        if trained_on != network.facts["encoder_sha256"]:
-            raise ValueError(
-                f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"
-            )
-        return network
-
-    @classmethod
-    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
-        """The network of a folder.
-
-        Raises ValueError when the folder was trained on another encoder, and when its weights are damaged."""
-        network = cls.described(folder, encoder_folder)
-        load_trained(network, folder / WEIGHTS)
-        network.phrases.to(dtype)
+        if trained_on != (here := network.facts["encoder_sha256"]):
+            raise ValueError(f"{folder} was trained on the encoder {trained_on}, here it is {here}")
+        if (folder / COMPACT).is_file():
+            _expand(network, read(folder / COMPACT, ("words", "scales", "bias", "matrices")))
+        else:
+            load_trained(network, folder / WEIGHTS)
         return network.eval()
 
 
 MEMBERS = ("minilm", "words")
 COMPACT = "compact.safetensors"
-PARTS = ("words", "scales", "bias", "matrices")  # of it
 LEVELS = 127  # of an 8-bit number, to either side
 
 
@@ -177,9 +157,7 @@ class Average:
     """Logits of triples: the mean of the members', which are in the order of MEMBERS, and a shift."""
 
     def __init__(self, members: Sequence[Bilinear], by: float = 0.0) -> None:
-        self.members = members
-        self.by = by
-        self.relations = members[0].relations
+        self.members, self.by, self.relations = members, by, members[0].relations
 
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
         """The logits of n triples, (n,) float32: above 0 is valid. Raises ValueError for a relation that was not in
@@ -194,52 +172,36 @@ class Average:
     def save(self, folder: Path, made_of: Path) -> None:
         """Write the shift and the members, from their folders in made_of: minilm's folder as it is, words' network
         compact."""
-        shutil.copytree(made_of / "minilm", folder / "minilm", ignore=shutil.ignore_patterns("*.md"))
+        shutil.copytree(made_of / "minilm", folder / "minilm")
         save_compact(self.members[MEMBERS.index("words")], folder / "words")
         write_facts(folder / CONFIG, {"average": MEMBERS, "shift": self.by})
 
     @classmethod
-    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Average":
+    def load(cls, folder: Path, encoder_folder: Path) -> "Average":
         """The classifier of a folder. Raises ValueError when it was trained on another encoder."""
-        facts = read_facts(folder / CONFIG)
-        loaders = {"minilm": Bilinear.load, "words": load_compact}
-        return cls([loaders[name](folder / name, encoder_folder, dtype) for name in facts["average"]], facts["shift"])
-
-
-def load_network(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Average | Bilinear:
-    """The classifier of a folder, whichever it is. Raises ValueError when it was trained on another encoder."""
-    kind = Average if "average" in read_facts(folder / CONFIG) else Bilinear
-    return kind.load(folder, encoder_folder, dtype)
+        facts = read_facts(folder / CONFIG, ["average", "shift"])
+        return cls([Bilinear.load(folder / name, encoder_folder) for name in facts["average"]], facts["shift"])
 
 
 def save_compact(network: Bilinear, folder: Path) -> None:
     """The network's folder with its words' vectors as they come out of the layer, in 8 bits: mean and layer are both
     linear, so that the layer can be applied to words as well as to their mean."""
-    phrases = network.phrases
-    assert isinstance(phrases, MeanOfWords)
+    phrases: Any = network.phrases
     with torch.no_grad():
         projected = phrases.words.weight @ phrases.project.weight.T  # (words, width)
         scales = projected.abs().amax(1).clamp(min=1e-6) / LEVELS
-        kept = {
-            "words": (projected / scales[:, None]).round().to(torch.int8),
-            "scales": scales.half(),
-            "bias": phrases.project.bias.half(),
-            "matrices": network.matrices.half(),
-        }
+        words = (projected / scales[:, None]).round().to(torch.int8)
+    kept = {"scales": scales, "bias": phrases.project.bias.detach(), "matrices": network.matrices.detach()}
     write_facts(folder / CONFIG, network.facts)
-    save_file({name: value.contiguous() for name, value in kept.items()}, folder / COMPACT)
+    save_file({"words": words} | {name: value.half() for name, value in kept.items()}, folder / COMPACT)
 
 
-def load_compact(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Bilinear:
-    """The network of such a folder: the layer that is left passes on the first `width` numbers of a word's vector."""
-    network = Bilinear.described(folder, encoder_folder)
-    kept: dict[str, Tensor] = {name: value.float() for name, value in read(folder / COMPACT, PARTS).items()}
-    phrases = network.phrases
-    with torch.no_grad():
-        width = len(kept["bias"])
-        phrases.words.weight.zero_()[:, :width] = kept["words"] * kept["scales"][:, None]
-        phrases.project.weight.copy_(torch.eye(width, phrases.words.embedding_dim))
-        phrases.project.bias.copy_(kept["bias"])
-        network.matrices.copy_(kept["matrices"])
-    phrases.to(dtype)
-    return network.eval()
+@torch.no_grad()
+def _expand(network: Bilinear, stored: dict[str, Tensor]) -> None:
+    """Load such tensors: the layer that is left passes on the first `width` numbers of a word's vector."""
+    kept, phrases = {name: value.float() for name, value in stored.items()}, network.phrases
+    width = len(kept["bias"])
+    phrases.words.weight.zero_()[:, :width] = kept["words"] * kept["scales"][:, None]
+    phrases.project.weight.copy_(torch.eye(width, phrases.words.embedding_dim))
+    phrases.project.bias.copy_(kept["bias"])
+    network.matrices.copy_(kept["matrices"])

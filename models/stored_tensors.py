@@ -1,7 +1,9 @@
-"""Facts and tensors of a folder; errors name a file that is absent, cut short or of another network."""
+"""Facts, tensors and hashes of files; errors name a file that is absent, cut short or of another network."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +37,9 @@ def read(path: Path, needed: Iterable[str] = ()) -> dict[str, "Tensor"]:
         stored = load_file(path)
     except (SafetensorError, OSError) as error:
         raise ValueError(f"the weights {path} are absent or damaged ({error}); {ANEW}") from error
-    check(path, stored, needed)
-    return stored
-
-
-def check(path: Path, stored: Mapping[str, Any], needed: Iterable[str]) -> None:
-    """Check that a file stores all needed tensors, and raise ValueError if one is absent."""
     if absent := [name for name in needed if name not in stored]:
         raise ValueError(f"the weights {path} lack {', '.join(absent)[:200]}; {ANEW}")
+    return stored
 
 
 def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
@@ -51,27 +48,37 @@ def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(dict(facts), indent=2) + "\n", encoding="utf-8")
 
 
-def trained(network: Any) -> "dict[str, Tensor]":
-    """The trained tensors of a network."""
-    return {name: value.detach() for name, value in network.named_parameters() if value.requires_grad}
-
-
 def save_trained(network: Any, path: Path) -> None:
     """Write the trained tensors alone, in half precision."""
     from safetensors.torch import save_file
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.half() for name, value in trained(network).items()}, path)
+    trained = {name: value.detach() for name, value in network.named_parameters() if value.requires_grad}
+    save_file({name: value.half() for name, value in trained.items()}, path)
 
 
 def load_trained(network: Any, path: Path) -> None:
     """Load the tensors that save_trained wrote. Raises ValueError where a file holds others, or of other shapes."""
-    stored, wanted = read(path), trained(network)
-    shapes, expected = ({name: tensor.shape for name, tensor in each.items()} for each in (stored, wanted))
-    if shapes != expected:
-        wrong = sorted(name for name in {*shapes, *expected} if shapes.get(name) != expected.get(name))
-        raise ValueError(
-            f"the weights {path} are of another network: {len(wrong):,} tensors are absent, too many or of another "
-            f"shape, such as {wrong[0]}; {ANEW}"
-        )
+    stored = read(path)
+    wanted = {name: value.shape for name, value in network.named_parameters() if value.requires_grad}
+    if {name: tensor.shape for name, tensor in stored.items()} != wanted:
+        raise ValueError(f"the weights {path} are of another network: other tensors, or other shapes; {ANEW}")
     network.load_state_dict(stored, strict=False)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal digits. It is computed once for as long as size, inode and times
+    stay as they are: each network that stands on the encoder asks for that of its 90 MB."""
+    now = path.stat()
+    return _sha256(path.resolve(), now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns)
+
+
+@cache
+def _sha256(path: Path, *_: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_each(paths: Iterable[Path]) -> str:
+    """One hash of several files' hashes, in hexadecimal."""
+    return hashlib.sha256(" ".join(map(sha256_of, paths)).encode()).hexdigest()

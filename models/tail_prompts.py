@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from models.stored_tensors import read_facts
+from mitigate.models.stored_tensors import read_facts
 
 CONFIG = "config.json"
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15

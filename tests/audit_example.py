@@ -4,11 +4,10 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.harms import tally
+from mitigate.measure.harms import Measurement, tally
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
-from mitigate.measure.statements import Labelling, Measurement
-from mitigate.measure.stories import STORY, measure_stories, shares
+from mitigate.measure.stories import measure_stories, shares
 from mitigate.report.page import Page
 from mitigate.studies import audit, stories
 from mitigate.words.prompts import prompts
@@ -16,7 +15,7 @@ from mitigate.words.targets import PAPER, targets
 
 UNTRUSTED = '<script>alert("a & b")</script>'  # would break a page that trusts its texts
 NAMES = pl.DataFrame(list(targets().items()), ["target", "category"], orient="row")[::21]
-HOW = Measurement(NAMES, [Labelling("sentiment", "sentiment", "paper")], PAPER, Bootstrap(resamples=50))
+HOW = Measurement(NAMES, {"sentiment": ("sentiment", "paper")}, PAPER, Bootstrap(resamples=50))
 ABOUT: dict[str, Any] = {
     "name": "mine-1a2b3c4d",
     "command": "python -m mitigate",
@@ -78,7 +77,7 @@ def example_stories(each: int = 4, refused: int = 0) -> Page:
     """A probe of stories."""
     asked, said = told(each, refused)
     found = Results(measure_stories(asked, said, HOW, fewest=3))
-    per_story = shares(said, STORY, ["sentiment"]).join(asked.select("row", "story"), on="row")
-    about = {**ABOUT, "frames": HOW.tables(tally(said, ["sentiment"])), "statements": said, "compared": None}
+    per_story = shares(said, ["sentiment"]).join(asked.select("row", "story"), on="row")
+    about = {**ABOUT, "frames": HOW.tables(tally(said, ["sentiment"])), "statements": said}
     about |= {"per_story": per_story, "outcomes": asked["outcome"]}
     return stories.page(found, "tiny-gpt2", scorers=["sentiment"], **about)

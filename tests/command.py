@@ -52,7 +52,7 @@ def here(monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
 
 def recipe_is(monkeypatch: pytest.MonkeyPatch, recipe: Callable[[Any], object]) -> None:
     """Lets commands call this function in the place of a recipe."""
-    monkeypatch.setattr("mitigate.recipes.instantiate.named", lambda *_: recipe)
+    monkeypatch.setattr("mitigate.recipes.config.imported", lambda *_: recipe)
 
 
 class Job(NamedTuple):

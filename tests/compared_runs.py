@@ -16,8 +16,8 @@ from omegaconf import OmegaConf
 
 from mitigate.files import digest_of, sealed
 from mitigate.measure.contrasts import Plan, differences, make_plan
+from mitigate.measure.harms import measure_harms
 from mitigate.measure.results import Results
-from mitigate.measure.tables import measure_harms
 from mitigate.recipes.compare import write_page
 
 POLICIES = (("none", 0.7), ("both", 0.9))

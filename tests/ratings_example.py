@@ -6,7 +6,7 @@ import polars as pl
 
 from mitigate.measure.agreement import FIGURES
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.ratings import AS_THEY_ARE, DRIFT, EQUALLY
+from mitigate.measure.ratings import DRIFT
 from mitigate.report.page import Page
 from mitigate.studies import humans
 from mitigate.words.targets import targets
@@ -28,11 +28,10 @@ def frames() -> dict[str, pl.DataFrame]:
     names = ["source", "item", "target", "category", "relation", "statement", "rater", "label", "quality"]
     rated, few = pl.DataFrame(rows, schema=names, orient="row"), Bootstrap(resamples=100)
     drifts = [
-        {"source": source, "baseline": "earlier", "figure": "polarised", "weights": weights, "anchors": number}
+        {"source": source, "baseline": "earlier", "figure": "polarised", "anchors": number}
         | {"total": -4.0, "total_low": -7.0, "total_high": -1.0}
         | ({} if number < 9 else {"drift": -3.0, "remaining": -1.0, "remaining_low": -4.0, "remaining_high": 2.0})
         for source, number in (("both", 2), ("<none>", 90))
-        for weights in (AS_THEY_ARE, EQUALLY)[: 1 if number < 9 else 2]
     ]
     scorers = pl.DataFrame({"resource": ["<none>"], "scorer": ["always_neutral"], "against": ["rating"]})
     return {

@@ -88,12 +88,11 @@ def metrics(labelled: pl.DataFrame) -> dict[str, float | int | str | None]:
                     numbers |= {prefix + key + part: value}
                     numbers |= {f"{prefix}{key}{part}_low": 0.95 * value, f"{prefix}{key}{part}_high": 1.04 * value}
     for subset, perplexity in {"all": 9.12, "neutral": 8.4, "polar": 14.07, "target": 11.3}.items():
-        numbers |= {f"quality/perplexity/{subset}": perplexity, f"quality/bits_per_char/{subset}": perplexity / 8}
-        numbers |= {f"quality/bleu2/{subset}": 15.2 - perplexity / 10}
+        numbers |= {f"quality/perplexity/{subset}": perplexity}
     for part, share in {"all": 71.5, "neutral": 73.2, "polar": 66.4, "origin": 69.9, "relation/IsA": 80.1}.items():
         key = f"quality/valid/{part}"
         numbers |= {key: share, f"{key}_low": share - 1.5, f"{key}_high": share + 1.5}
-    return numbers | {"filter/kept": 2100, "filter/dropped": 900, "filter/weight": 2100.0}
+    return numbers | {"filter/kept": 2100, "filter/dropped": 900}
 
 
 def results(num_targets: int = 40, **changed: float | None) -> Results:

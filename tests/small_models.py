@@ -24,11 +24,11 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
-from models.minilm import locate
-from models.tail_prompts import Layout
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.encoding import Encoding
+from mitigate.models.minilm import locate
+from mitigate.models.tail_prompts import Layout
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

@@ -22,8 +22,6 @@ def test_cells_are_counted_by_cluster_and_figures_are_of_their_sum() -> None:
     assert confusion.polarised(table) == 4 / 8
     assert confusion.sensitivity(table) == 3 / 4  # one said to be of the other sign is still polarised
     assert confusion.specificity(table) == 3 / 4
-    assert confusion.precision(table) == 3 / 4
-    assert confusion.left_polarised(table) == 1 / 4
     wanted = classification(TRUTH, SAID)
     assert confusion.kappa(table) == pytest.approx(wanted["kappa"])
     assert confusion.macro_f1(table) == pytest.approx(wanted["macro_f1"])
@@ -37,9 +35,9 @@ def test_an_interval_is_of_resampled_clusters_and_a_figure_without_value_is_none
     assert found["sensitivity_high"] == 1
     neutral = np.zeros(3, dtype=int)
     sums = confusion.confusion(neutral, neutral, np.arange(3))
-    figures = {"kappa": confusion.kappa, "precision": confusion.precision, "specificity": confusion.specificity}
+    figures = {"kappa": confusion.kappa, "sensitivity": confusion.sensitivity, "specificity": confusion.specificity}
     found = confusion.with_intervals(sums, figures, Bootstrap(resamples=50))
-    assert (found["kappa"], found["precision"], found["precision_low"]) == (None, None, None)
+    assert (found["kappa"], found["sensitivity"], found["sensitivity_low"]) == (None, None, None)
     assert (found["specificity"], found["specificity_low"]) == (1, 1)
     alone = confusion.with_intervals(sums[:1], figures, Bootstrap(resamples=50))
     assert (alone["specificity"], alone["specificity_low"]) == (1, None)

@@ -20,18 +20,17 @@ from test_train_comet import EXAMPLES
 from test_train_language_model import QUICK, TEXTS, same
 from transformers import AutoModelForCausalLM
 
-from mitigate.errors import MitigateError
+from mitigate.models.hf import LanguageModel, Seq2Seq
 from mitigate.train.base_model import Start, find_start
 from mitigate.train.comet import Settings
 from mitigate.train.generator import train_generator
 from mitigate.words.relations import prompt_phrases
-from models.hf import LanguageModel, Seq2Seq
 
 ROWS = pl.DataFrame(
     {"head": EXAMPLES.heads, "relation": "CapableOf", "tail": EXAMPLES.tails, "split": "train", "weight": 1.0}
 )
 WITH_DEV = pl.concat([ROWS, ROWS.with_columns(split=pl.lit("dev"))])
-LORA = {"rank": 4, "alpha": 8, "dropout": 0.1, "targets": None, "save": "merged", "base": None}
+LORA = {"rank": 4, "save": "merged", "base": None}
 
 
 def start(folder: Path, kind: Any = LanguageModel, save: Callable = save_llama, **options: Any) -> Start:
@@ -40,7 +39,7 @@ def start(folder: Path, kind: Any = LanguageModel, save: Callable = save_llama, 
 
 
 def trained(begun: Start, model: Path, settings: Settings = QUICK, **more: Any) -> Path:
-    train_generator(WITH_DEV if settings.keep == "best" else ROWS, begun, settings, model=model, **more)
+    train_generator(WITH_DEV, begun, settings, model=model, **more)
     return model
 
 
@@ -108,37 +107,21 @@ def stopped(begun: Start, checkpoints: Path, settings: Settings = QUICK) -> dict
 @pytest.mark.parametrize(("kind", "save"), [(LanguageModel, save_llama), (Seq2Seq, save_bart)])
 def test_checkpoints_hold_what_is_trained(kind: Any, save: Callable, tmp_path: Path) -> None:
     """Frozen weights have two names in a BART, whose words are also its head; its final_logits_bias is a buffer."""
-    begun, best = start(tmp_path / "base", kind, save, lora=LORA), replace(QUICK, keep="best")
-    written = stopped(begun, tmp_path / "checkpoints", best)
+    begun = start(tmp_path / "base", kind, save, lora=LORA)
+    written = stopped(begun, tmp_path / "checkpoints")
     names = [name for name in written["state_dict"] if not name.endswith("final_logits_bias")]
     assert all(".lora_" in name for name in names)
     assert len(names) == len(written["optimizer_states"][0]["state"]) > 0
-    how = {"settings": best, "checkpoints": tmp_path / "checkpoints", "fingerprint": "one"}
+    how = {"checkpoints": tmp_path / "checkpoints", "fingerprint": "one"}
     resumed = kind.load(trained(begun, tmp_path / "model", **how))
-    expected = {*written["state_dict"], "fingerprint"}
-    assert set(torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)) == expected
-    assert same(resumed, kind.load(trained(begun, tmp_path / "whole", best)))
-
-
-def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
-    """Also where the fingerprint that it is given says nothing of the model."""
-    begun, how = start(tmp_path / "base", lora=LORA), {"checkpoints": tmp_path / "here", "fingerprint": "one"}
-    stopped(begun, tmp_path / "here")
-    shape = r"lora_A.default.weight has the shape \(4, 32\) and here \(2, 32\); .*; and 25 more\). Start from the model"
-    with pytest.raises(MitigateError, match=rf"last.ckpt does not fit this model \(.*{shape}"):
-        trained(start(begun.folder, lora=LORA | {"rank": 2}), tmp_path / "model", **how)
-    model = AutoModelForCausalLM.from_pretrained(begun.folder)
-    model.model.norm.weight.data[5] += 1
-    model.save_pretrained(begun.folder)
-    with pytest.raises(MitigateError, match="the frozen weights differ from those at the time it was written"):
-        trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
+    assert same(resumed, kind.load(trained(begun, tmp_path / "whole")))
 
 
 def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None:
     """The whole job takes over 3 s: training of adapters and the probe of what they give meet nowhere else."""
     base = save_llama(tmp_path / "base", TEXTS * 20)
     asked = ["model=hf", f"model.base={base}", "model.lora.rank=2", "model.lora.save=adapter", "policy=both"]
-    done = job(*SMALL, *asked, "model.load.gradient_checkpointing=true", "probe.max_length=3")
+    done = job(*SMALL, *asked, "probe.max_length=3")
     assert done.status == 0
     card = (done.folder / "model" / "README.md").read_text()
     assert "library_name: peft\n" in card
@@ -154,8 +137,6 @@ def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None
 
 def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Path, job, monkeypatch) -> None:
     folder = llama / "base"
-    begun = start(folder, lora=LORA | {"targets": ["nowhere"]})
-    refuses(MitigateError, r"model.load.lora.targets=\['nowhere'\]: ", trained, begun, tmp_path / "model")
     asked = ["model=hf", f"model.base={folder}", "model.lora.rank=2"]
     refused = job(*asked, "model.relation=token")
     assert refused.status == 2
@@ -165,4 +146,3 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     refused = job(*asked)
     assert refused.status == 2
     assert "need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0" in refused.complaint
-    refuses(MitigateError, "low-rank adapters need the library peft", trained, begun, tmp_path / "model")

@@ -21,17 +21,13 @@ from small_models import save_gpt1, save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
-from mitigate.probe.comet import check_search, find_devices
-from mitigate.probe.generator import PartsInMemory
-from mitigate.recipes import labels
-from mitigate.recipes.config import Config, configured
-from mitigate.recipes.filter import check_filters
-from mitigate.recipes.model_spec import check_trained, find_start
+from mitigate.probe.beams import PartsInMemory, check_search, find_device
+from mitigate.recipes import filter, labels
+from mitigate.recipes.config import Config, check_trained, configured, find_start
 from mitigate.recipes.scorers import Scorers
 from mitigate.studies import audit, kge
 from mitigate.studies.stories import find_probe
 from mitigate.train import launch
-from mitigate.train.base_model import check_length
 from mitigate.train.generator import check_training
 from mitigate.words.targets import choose_targets
 
@@ -53,7 +49,6 @@ INPUTS = {
     "sentences.txt": "the lawyer is kind\nthe nurse reads\n",
     "texts.csv": "id,said\n1,he is kind\n2,she reads\n",
     "others.tsv": HEADER + "cat\tCapableOf\twalk\n",
-    "tails.tsv": "relation\ttail\nCapableOf\twalk\nIsA\tperson\n",
 }
 TRIPLES_FILE = "data=triples data.path=$triples.tsv"
 LLAMA = f"model=hf model.base=$llama {TRIPLES_FILE}"
@@ -64,13 +59,17 @@ OF_STATEMENTS = "data=statements data.path=$statements.tsv"
 TEXTS = "recipe=labels score.regard=null texts=[kind]"
 STORY = f"recipe=stories {LLAMA} recipe.post_train=true"
 NO_STORIES = "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama"
-TAILS = "model=tails policy=none model.path=$tails.tsv train=true"
 CASES = {  # of each step: settings that it refuses, what its message says, and remedies that help
     "policy": [
-        ("policy=both policy.name=none", "policy.name=NAME", "policy.name=mine"),
         ("policy=both policy.scorers=[rude]", "allowed: sentiment, regard", "policy.scorers=[sentiment]"),
     ],
-    "filter": [("recipe=filter policy=rerank", "such as policy=both_neutral, or run recipe=", "policy=both_neutral")],
+    "filter": [
+        (
+            "recipe=filter dry_run=true policy=rerank",
+            "such as policy=both_neutral, or run recipe=",
+            "policy=both_neutral",
+        )
+    ],
     "ledger": [
         ("policy=both", "set policy.template=neutral or policy.scope", "policy.template=neutral"),
         ("policy=both_neutral", "or policy.scope=person_heads", "policy.scope=person_heads", "policy=none"),
@@ -87,46 +86,35 @@ CASES = {  # of each step: settings that it refuses, what its message says, and 
     ],
     "roles": [("score.sentiment=null score.regard=null", "such as score.sentiment=vader", "score.sentiment=vader")],
     "load": [
-        ("data=triples", "set data.path=FILE", "data.path=$triples.tsv"),
         ("data=triples data.path=$odd.tsv", "or leave such triples out with", "data.on_bad_line=skip"),
         ("data=triples data.path=$lines.tsv", "by their numbers", "data.columns={head: 1, relation: 2, tail: 3}"),
-        ("data=graph data.path=$triples.tsv", "data=triples data.path=FILE", "$triples_file"),
     ],
     "start": [
-        (f"{LLAMA} trainer.vocabulary=tails", "(allowed: auto or all)", "trainer.vocabulary=auto"),
         (f"{LLAMA} trainer.strategy=fsdp", "(allowed: auto or ddp)", "trainer.strategy=auto", "trainer.strategy=ddp"),
         (f"{LLAMA} model.layout=comet", "set model.layout=packed", "model.layout=packed"),
         (f"{LLAMA} model.relation=token train=false policy=none", "set model.relation=phrase", "model.relation=words"),
         (f"{LLAMA} policy=both train=false", "set policy=none", "policy=none"),
-        ("model=tails policy=none train=false", "set model.path=FILE.tsv", "model.path=$tails.tsv"),
-        (TAILS, "leave train=true out, or choose model=comet_minilm", "train=false", "model=comet_minilm ~model.path"),
         ("model=comet model.base=$run", "did you mean $run/model?", "model.base=$run/model"),
         ("model=seq2seq model.base=$llama", "set model=hf", "model=hf"),
-        ("model=comet model.base=$gpt1 probe.max_length=60", "must be at most 49", "probe.max_length=49"),
     ],
     "audit": [
         (f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", "measure.match=contains"),
         (f"{AUDIT} data.path=$plurals.tsv measure.match=paper", "measure.match=exact finds", "measure.match=exact"),
         (f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] sets others", "recipe.targets=[cat]"),
         (f"{OF_SENTENCES} measure.template=neutral", "set measure.template=paper, or give", "measure.template=paper"),
-        (f"recipe=audit {OF_STATEMENTS} measure.texts=all", "leave measure.texts out", "measure.texts=targets"),
-        (f"{OF_SENTENCES} recipe.targets=data", "leave it out", "recipe.targets=null"),
     ],
     "labels": [
         ("recipe=labels score.regard=null texts=@$texts.csv", "recipe.column=NAME", "recipe.column=said"),
         ("recipe=labels score.regard=null texts=@nowhere", "texts=[@...]", "texts=[@nowhere]"),
         (f"{TEXTS} measure.masking=paper", "leave measure.masking out, or give", "measure.masking=token"),
-        (f"{TEXTS} {OF_STATEMENTS}", "leave one out", "texts=[]", "data=sample ~data.path"),
         (f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", "data.output=$out.csv"),
     ],
     "kge": [
         (f"{KGE.replace('$graph', 'data=sample')} model=transe", "data=graph data.path=FILE.tsv", "$graph"),
-        (f"{KGE} model=comet_minilm", "set model=transe", "model=transe", "model=complex", "model=distmult"),
         (f"{KGE.replace('gender', 'gendre')} model=transe", "did you mean gender?", "kge.sensitive=gender"),
     ],
     "stories": [
         (NO_STORIES, "(data=sample or data=cn100k), or set", "data=sample", "data.path=$stories.txt"),
-        (f"{STORY} trainer.keep=best", "set trainer.keep=last", "trainer.keep=last"),
         (f"{STORY} policy=rerank", "Set policy=none", "policy=none", "policy=both"),
     ],
 }
@@ -178,32 +166,29 @@ def _start(config: Config) -> None:
     check_trained(config.model, bool(config.train), policy)
     start = find_start(config.model, bool(config.train))
     if config.train:
-        settings, where = config.training()
-        check_training(start, settings, **where)
-    check_length(start, config.probe.max_length)
+        check_training(start, **config.training()[1])
 
 
 def _audit(config: Config) -> None:
     resource, targets = audit.resource_of(config.load_data(), config.recipe.targets)
-    audit.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
     search = audit.Search(targets, config.measure.match or "exact")
     audit.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
 def _search(config: Config) -> None:
-    check_search(config.probe.beams, config.probe.top, config.probe.precision)
-    find_devices(config.probe.device, 1)
+    check_search(config.probe.beams, config.probe.top)
+    find_device(config.probe.device)
 
 
 STEPS: dict[str, Callable[[Config], object]] = {
     "policy": lambda config: Scorers(config.score).policy(config.policy),
-    "filter": lambda config: check_filters(Scorers(config.score).policy(config.policy)),
+    "filter": filter.run,
     "ledger": _ledger,
     "search": _search,
     "targets": lambda config: choose_targets(config.probe.targets),
     "training": lambda config: launch.check(config.training()[0], **config.training()[1]),
-    "roles": lambda config: Scorers(config.score).check_roles(),
+    "roles": lambda config: Scorers(config.score).labelling,
     "load": _load,
     "start": _start,
     "audit": _audit,

@@ -10,9 +10,9 @@ from texts_apart import TextsApart, rows_of
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.beam import beam_search
-from models.decoder import Decoder, DecoderConfig, DecoderReading
-from models.tail_prompts import Beam
+from mitigate.models.beam import beam_search
+from mitigate.models.decoder import Decoder, DecoderConfig, DecoderReading
+from mitigate.models.tail_prompts import Beam
 
 END = 0
 SMALL = DecoderConfig("gpt2", vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=64, dropout=0.0)
@@ -118,35 +118,6 @@ def test_equals_the_obvious_search(changes: dict, end_logit: float, beams: int, 
         assert_same(result, expected)
         lengths |= {(len(beam.tokens), beam.ended) for beam in result}
     assert len(lengths) > 1 or max_length == 1
-
-
-def in_slots(prompts: list[list[int]], pad: int) -> list[list[int]]:
-    """Each prompt's first half in the slot of a head (4 tokens), its second in that of a relation (5)."""
-    halves = [(prompt[: len(prompt) // 2], prompt[len(prompt) // 2 :]) for prompt in prompts if len(prompt) > 1]
-    return [head + [pad] * (4 - len(head)) + relation + [pad] * (5 - len(relation)) for head, relation in halves]
-
-
-@pytest.mark.parametrize("kind", ["gpt1", "gpt2", "minilm"])
-def test_padding_in_prompts_is_not_looked_at(kind: str) -> None:
-    """Word 7 pads; in a tail it is a word like others, and here a likely one."""
-    decoder = random_decoder(7, 3.0, kind=kind, inner=128)
-    with torch.no_grad():
-        decoder.bias[7] = 3.0
-    prompts = in_slots(random_prompts(40, 90), pad=7)
-    found = search(decoder, prompts, end=END, unseen=7, max_length=6, rows=90)
-    for prompt, result in zip(prompts, found, strict=True):
-        expected = obvious(decoder, prompt, 10, 6, unseen=7)
-        assert_same(result, expected)
-    assert sum(prompt[-1] == 7 for prompt in prompts) > 10
-    assert any(7 in beam.tokens for result in found for beam in result)
-    blind = search(decoder, prompts, end=END, max_length=6)
-    assert [[b.tokens for b in beams] for beams in blind] != [[b.tokens for b in beams] for beams in found]
-
-
-def test_of_equal_tokens_the_lower_is_found() -> None:
-    decoder = Formula([[0.0] + [1.0] * 7] * 8)  # all words but END equally likely
-    (found,) = search(decoder, [[1]], end=END, beams=4, max_length=2)
-    assert [beam.tokens for beam in found] == [(1, 1), (1, 2), (1, 3), (1, 4)]
 
 
 def test_a_search_one_can_do_by_hand() -> None:

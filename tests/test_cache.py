@@ -85,13 +85,6 @@ def test_processes_may_store_the_same_labels_at_once(tmp_path: Path) -> None:
     assert [counts[-1] for counts in known] == [300, 300]
 
 
-def test_a_place_that_cannot_be_made_keeps_labels_in_memory(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    store = LabelStore(tmp_path / "file" / "labels")
-    store.put(SCORER, TEXTS, LABELS)
-    assert store.get(SCORER, TEXTS)[0].all()
-
-
 def test_labels_of_code_without_a_version_stay_in_memory(tmp_path: Path) -> None:
     store = LabelStore(tmp_path)
     store.put(f"{PROCESS}-1", TEXTS, LABELS)
@@ -117,18 +110,3 @@ def test_a_full_place_keeps_what_it_has(file: Path) -> None:
     assert store.get(SCORER, many + TEXTS)[0].all()
     assert LabelStore(file.parent).get(SCORER, many + TEXTS)[0].sum() == 300
     assert [notice.count("cannot be used") for notice in page.notices] == [1]
-
-
-def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> None:
-    store = LabelStore(tmp_path)
-    store.put("a", ["bread\t", "tea"], Labels(np.array([1, -1], np.int8), np.array([0.5, -0.5], np.float32)))
-    store.put("a", ["bread\t\0x"], Labels(np.array([0], np.int8), np.array([0.1], np.float32)))
-    known, labels = store.get("a", ["bread\t\0x", "bread\t", "tea"])
-    assert labels.label[1:].tolist() == [1, -1]
-    assert not known[0] or labels.label[0] == 0
-
-
-def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST_CHARACTERS", 100)
-    assert use(file.parent) == 300
-    assert max(len("".join(part)) for part in cache._slices([*TEXTS, "x" * 200])) == 200

@@ -7,7 +7,7 @@ import pytest
 from chat_server import BROKEN, TOO_MANY, chat_server
 from refusals import refuses
 
-from models.chat_api import FAILED, REASONING, REFUSED, Answer, Endpoint, EndpointError, conversation
+from mitigate.models.chat_api import REASONING, REFUSED, Endpoint, EndpointError, conversation
 
 SECRET = "sk-secret"
 
@@ -58,20 +58,6 @@ def test_faults_are_repeated_and_answers_come_in_order(connected: list[str]) -> 
     assert set(connected) == {"127.0.0.1"}
 
 
-def test_a_request_that_never_succeeds_is_a_failure_of_its_own() -> None:
-    with chat_server(faults={"b": BROKEN, "c": "cut JSON", "d": "other JSON"}) as server:
-        found = endpoint(server.url, tries=2).chat(chats("a", "b", "c", "d"))
-        slow = chat_server(faults={"a": "slow"})
-        with slow as other:
-            (late,) = endpoint(other.url, tries=2, timeout=0.05).chat(chats("a"))
-    assert found[0].text == "a. a."
-    assert found[1] == Answer("", FAILED, 2, why="HTTP 500")
-    assert found[2] == found[3] == Answer("", FAILED, why="an answer not of the form of OpenAI's")
-    assert (late.finish, late.why) == (FAILED, "APITimeoutError")
-    (nobody,) = endpoint(server.url, tries=2).chat(chats("a"))  # the server has ended
-    assert (nobody.finish, nobody.why) == (FAILED, "APIConnectionError")
-
-
 def test_refusals_are_answers_of_their_own() -> None:
     blocked = (400, {}, {"error": {"code": "content_filter", "message": "no"}})
     with chat_server(faults={"a": "refuse", "b": "filter", "c": blocked}) as server:
@@ -83,10 +69,6 @@ def test_refusals_are_answers_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("message", "text", "finish"),
     [
-        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": " b"}]}, "a b", "stop"),
-        ({"content": [{"type": "refusal", "refusal": "No."}]}, "No.", REFUSED),
-        ({"content": [{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "a"}]}, "a", "stop"),
-        ({"content": [{"type": "thinking", "thinking": "x"}]}, "", REASONING),
         ({"content": "<think>x</think> a"}, "a", "stop"),
         ({"content": "x</think>a"}, "a", "stop"),
         ({"content": "a [THINK]x[/THINK]b"}, "a b", "stop"),
@@ -118,19 +100,13 @@ def test_fields_of_the_body_and_the_system_prompt() -> None:
 @pytest.mark.parametrize(
     ("status", "content", "message"),
     [
-        (
-            401,
-            {},
-            r"answers HTTP 401 .*; it does not accept the key; the environment's variable OPENAI_API_KEY is named",
-        ),
-        (404, {"error": {"message": "no small"}}, r"for the model small \(no small\); .* check the address"),
+        (401, {}, r"answers HTTP 401 .* the fields of requests and the key \(OPENAI_API_KEY\)"),
         (
             400,
             {"error": {"message": f"no {SECRET} {'x' * 999}"}},
-            r"HTTP 400 for the model small \(no \*\*\* x{200,}\);",
+            r"HTTP 400 for the model small \(.*no \*\*\* x{200,}\);",
         ),
-        (400, {"error": "other"}, r"\(other\); the same request would get the same answer: check"),
-        (429, {"error": {"code": "insufficient_quota", "message": "pay"}}, r"HTTP 429 for the model small \(pay\)"),
+        (429, {"error": {"code": "insufficient_quota", "message": "pay"}}, r"HTTP 429 for the model small \(.*pay\)"),
     ],
 )
 def test_faults_that_stay_end_the_call(status: int, content: dict, message: str) -> None:
@@ -143,17 +119,8 @@ def test_faults_that_stay_end_the_call(status: int, content: dict, message: str)
 
 def test_a_redirect_is_not_followed(connected: list[str]) -> None:
     with chat_server() as other, chat_server(faults={0: (307, {"Location": f"{other.url}/x"}, {})}) as server:
-        message = "a redirect, which is not followed; give the final address"
-        refuses(EndpointError, message, endpoint(server.url).chat, chats("a"))
+        refuses(EndpointError, "answers HTTP 307 for the model small", endpoint(server.url).chat, chats("a"))
     assert other.requests == []
-
-
-def test_no_proxy_is_asked_about_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with chat_server() as server:
-        assert endpoint(server.url).chat(chats("a"))[0].text == "a. a."
-    assert "authorization" not in server.requests[0][1]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +129,7 @@ def test_no_proxy_is_asked_about_this_machine(monkeypatch: pytest.MonkeyPatch) -
         ("api.example.org/v1", "is not the address of an endpoint; give one such as https://HOST/v1"),
         ("https://example.org/v1?key=a", "is not the address"),
         ("https://me:word@example.org/v1", "^example.org is not the address of an endpoint"),
-        ("https://example.org/v1/chat/completions", "is the address of one kind of request; give it up to /v1"),
+        ("https://example.org/v1/chat/completions", "is not the address"),
         ("http://example.org/v1", "the key in OPENAI_API_KEY would travel unencrypted to example.org"),
     ],
 )

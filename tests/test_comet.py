@@ -1,17 +1,14 @@
 """A COMeT and its decoder: texts cut as in the original, the numbers of Hugging Face, and saving."""
 
 import json
-from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
 from refusals import refuses
-from safetensors.torch import load_file, save_file
 from small_models import small_comet
 from texts_apart import TextsApart, rows_of
 from torch import Tensor
-from torch.nn import functional as F
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -24,10 +21,10 @@ from transformers import (
     PreTrainedModel,
 )
 
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig, Kind
-from models.minilm import locate
-from models.tail_prompts import Layout, regimen
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig, Kind
+from mitigate.models.minilm import locate
+from mitigate.models.tail_prompts import regimen
 
 
 @pytest.fixture(scope="module")
@@ -53,26 +50,6 @@ def test_prompts_and_tails_are_cut_and_slots_of_the_original_are_padded(comet: C
     assert slotted.unseen == 0
     one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
     torch.testing.assert_close(two[:2], one)
-
-
-@pytest.mark.parametrize("layout", ["packed", "comet"])
-def test_the_loss_is_that_of_each_text_by_itself(layout: Layout) -> None:
-    """Also of a text whose head has no tokens."""
-    comet = small_comet(layout=layout)
-    heads = ["lawyer", "a very old and quiet man", "rain", ""]
-    asked = sorted(product(heads, ["is capable of", "wants"], ["win a case", "help", "run after a very fast cat"]))
-    prompts = comet.prompts([head for head, _, _ in asked], [phrase for _, phrase, _ in asked])
-    tails = comet.tails([tail for _, _, tail in asked])
-    expected = []
-    for prompt, tail in zip(prompts, tails, strict=True):
-        text = [*prompt, *tail[:-1]]
-        unseen = torch.tensor([token == comet.unseen and place < 15 for place, token in enumerate(text)])
-        hidden = comet.decoder(*rows_of([text]), TextsApart([len(text)], unseen))[len(prompt) - 1 :]
-        expected.append(F.cross_entropy(comet.decoder.logits(hidden), torch.tensor(tail), reduction="none"))
-    torch.testing.assert_close(comet.nll(prompts, tails), torch.cat(expected), atol=1e-5, rtol=1e-5)
-    gradients = torch.autograd.grad(comet.nll(prompts, tails).sum(), list(comet.parameters()))
-    alone = torch.autograd.grad(torch.cat(expected).sum(), list(comet.parameters()))
-    torch.testing.assert_close(gradients, alone, atol=1e-4, rtol=1e-4)
 
 
 def test_a_saved_comet_is_the_same_comet_and_knows_how_it_was_trained(comet: Comet, tmp_path: Path) -> None:
@@ -188,17 +165,3 @@ def test_configurations_that_it_would_compute_otherwise_are_refused(tmp_path: Pa
     refuses(ValueError, "activation_function='relu'; the decoder computes", Decoder.load, tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
     refuses(ValueError, "type 't5'; allowed: openai-gpt, gpt2, bert-generation", Decoder.load, tmp_path)
-    refuses(ValueError, "width 10 must be a multiple of heads 4", DecoderConfig, "gpt1", width=10, heads=4, inner=64)
-
-
-def test_weights_that_are_cut_incomplete_or_of_another_shape_are_told(tmp_path: Path) -> None:
-    Decoder(small("gpt2")).save(tmp_path)
-    weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
-    whole, tensors = weights.read_bytes(), load_file(weights)
-    weights.write_bytes(whole[:-100])
-    refuses(ValueError, r"model.safetensors are absent or damaged \(.*\); copy its folder", Decoder.load, tmp_path)
-    save_file({name: tensor for name, tensor in tensors.items() if "wpe" not in name}, weights)
-    refuses(ValueError, r"model.safetensors lack transformer.wpe.weight; copy its folder again", Decoder.load, tmp_path)
-    weights.write_bytes(whole)
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 12}))
-    refuses(ValueError, "not those that .*config.json describes .* size mismatch for token_em", Decoder.load, tmp_path)

@@ -125,7 +125,7 @@ OURS = {command.text: command for command in commands() if after_module(command.
 
 def test_pages_have_commands() -> None:
     assert len(OURS) > 80
-    assert {"README.md", "run.md", "ask.md", "kge.md", "sweeps.md"} <= {command.page for command in commands()}
+    assert {"README.md", "run.md", "ask.md", "kge.md", "compare.md"} <= {command.page for command in commands()}
 
 
 @pytest.mark.parametrize("text", OURS)
@@ -144,6 +144,3 @@ def test_each_command_has_its_test_or_its_reason() -> None:
 def test_no_row_is_without_a_command() -> None:
     used = {row_of(command.text) for command in commands()}
     assert [row.begins for row in rows() if row not in used] == []
-
-
-EACH, MOST = 6, 60  # commands of a recipe; more are drawn until one comes as far as the recipe

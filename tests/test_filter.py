@@ -5,9 +5,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Then, apply_policy
-from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
-from mitigate.words.targets import PAPER, TargetList, list_of, targets
+from mitigate.words.targets import PAPER, TargetList, list_of
 
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]
 """sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple"""
@@ -88,19 +87,6 @@ def test_scope_also_of_own_targets_in_all_their_forms(scope: str, kept: list[int
     assert ledger["weight"].to_list() == [0] * len(heads) + [1]
 
 
-def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them() -> None:
-    """Of the category's 4 statements 1 is prejudice: a quarter of a target's weight is its, where it has any."""
-    rows = [("deaf people", "CapableOf", "fail", -0.4), ("deaf person", "IsA", "noun", 0.0)]
-    ledger = apply_policy(neutral("targets"), triples(*rows, target_list=OWN), OWN)
-    assert ledger.select("target", "category").rows() == [("deaf person", "own")] * 2
-    summed = summary(ledger, "target")
-    assert summed.select("target", "input", "dropped").rows() == [("deaf person", 2, 1)]
-    heads = ("deaf person", "deaf people", "trans woman", "trans women")
-    ledger = balanced(*((head, "CapableOf", "a", -0.4 * (head == heads[0])) for head in heads), target_list=OWN)
-    assert ledger["weight"].to_list() == pytest.approx([0.5, 1.5, 0.75, 0.75])
-    assert ledger["reason"].to_list() == ["balanced"] * 4
-
-
 def test_downweight_by_the_strongest_label_that_is_polarised() -> None:
     rows = triples(("lawyer", "CapableOf", "lie", -0.4), ("dog", "IsA", "pet", 0.25), ("dog", "HasA", "tail", 0.0))
     ledger = apply_policy(neutral(kind=Downweight), rows)
@@ -152,16 +138,6 @@ def test_rows_that_are_not_swapped() -> None:
         assert ledger["reason"].to_list()[0].endswith(", not swapped")
 
 
-def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
-    ledger = swap(*((target, "CapableOf", "lie", -0.4) for target in targets()))
-    source = pl.coalesce("source_row", pl.col("row").cast(pl.UInt32))
-    found = ledger.group_by(source).agg(pl.col("weight").sum(), pl.col("category").n_unique())
-    assert (found.height, found["category"].max()) == (329, 1)
-    assert found["weight"].to_list() == pytest.approx([1.0] * 329)
-    assert ledger["target"].replace_strict(targets()).to_list() == ledger["category"].to_list()
-    assert ledger["head"].to_list() == ledger["target"].to_list()
-
-
 def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
     return apply_policy(neutral(kind=Balance), triples(*rows, target_list=target_list), target_list)
 
@@ -194,20 +170,6 @@ def test_faults_of_a_policy_are_sentences_of_its_settings(kind: type[Policy], va
     with pytest.raises(MitigateError) as error:
         kind(**{"name": "mine"} | values)
     assert str(error.value).startswith(message)
-
-
-def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -> None:
-    rows = [(f"dog {number}", "IsA", "pet", -0.5 * (number < 4)) for number in range(20)]
-    rows += [(f"cat {number}", "Desires", "milk", 0.5 * (number < 9)) for number in range(10)]
-    labelled = triples(*rows, ("mouse", "HasA", "tail", 0.0))
-    dropped_by = []
-    for policy in (*(neutral(control=True, seed=seed) for seed in (1, 1, 2)), neutral()):
-        ledger = apply_policy(policy, labelled)
-        dropped_by.append(set(ledger.filter(weight=0)["row"]))
-        assert dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows()) == {"IsA": 4, "Desires": 9}
-        assert set(ledger["reason"]) == {"kept", "drawn at random"} or not policy.control
-    assert dropped_by[0] == dropped_by[1] != dropped_by[2]
-    assert dropped_by[1] - dropped_by[3]  # neutral ones are drawn too
 
 
 def test_controls_draw_as_many_of_each_relation_with_the_same_weights() -> None:

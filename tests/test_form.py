@@ -8,9 +8,9 @@ import pytest
 import torch
 from frames_corpus import save_gpt2
 
+from mitigate.models.decoder import Decoder, Padded
+from mitigate.models.form import CHOICES, NO, PARENTS, UNKNOWN, YES, Form, fill_in, open_form
 from mitigate.studies.frames import Row, Training, examples, loss, untrained
-from models.decoder import Decoder, Padded
-from models.form import CHOICES, NO, PARENTS, UNKNOWN, YES, Filled, Form, fill_in, open_form
 
 POSTS = ["the nurses cook", "the lawyers", "the farmers walk well and the nurses cook well"]
 KNOWN = ["lewd", "offensive", "targeted", "ingroup"]
@@ -69,21 +69,6 @@ def test_what_is_filled_in_is_what_a_plain_pass_finds_likeliest(folder: Path) ->
         alone = fill_in(form, network, POSTS[place : place + 1], always=True)
         assert (alone.choices[0].tolist(), alone.texts[0]) == (together.choices[place].tolist(), together.texts[place])
     assert any(map(any, together.texts))
-
-
-def test_below_a_negative_parent_nothing_is_asked_and_choices_can_stand_alone(folder: Path) -> None:
-    form, network = open_form(folder)
-    posts = [f"{post} {word}" for post in POSTS for word in ("lazy", "rude", "daily", "sing")]
-    found = fill_in(form, network, posts, rows=5)
-    offensive, targeted = (found.choices[:, CHOICES.index(name)] for name in ("offensive", "targeted"))
-    closed = (offensive == NO) | (targeted == NO)
-    assert closed.any()
-    assert (targeted[offensive == NO] == NO).all()
-    assert np.isnan(found.log_probs[closed, CHOICES.index("ingroup")]).all()
-    assert {text for text, is_closed in zip(found.texts, closed, strict=True) if is_closed} == {("", "")}
-    alone: Filled = fill_in(form, network, posts, choices_only=True)
-    np.testing.assert_allclose(alone.log_probs[:, :-1], found.log_probs[:, :-1], atol=1e-4)
-    assert np.isnan(alone.log_probs[:, -1]).all()
 
 
 def test_the_loss_is_that_of_a_plain_pass(folder: Path) -> None:

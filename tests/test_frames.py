@@ -6,7 +6,7 @@ import pytest
 
 from mitigate.measure.intervals import Bootstrap
 from mitigate.report.page import OPEN
-from mitigate.studies.frames import beside_baselines, classification, constrained, fit_calibration, text_scores, verdict
+from mitigate.studies.frames import beside_baselines, classification, constrained, text_scores, verdict
 
 INTERVALS = Bootstrap(resamples=500, seed=1)
 
@@ -55,25 +55,6 @@ def test_texts_are_compared_with_all_references() -> None:
     assert scores[:2].tolist() == [pytest.approx([100, 100])] * 2  # of one word, words alone
     assert scores[2].tolist() == [0, 0]
     assert scores[3, 1] == 0
-
-
-def test_calibration_finds_scale_and_shift_also_of_a_sure_model() -> None:
-    """Then nearly all log-odds are at an end, where a plain Newton step leaps to thousands."""
-    chance = np.random.default_rng(3)
-    log_odds = chance.normal(0, 2, 20_000)
-    truth = (chance.random(20_000) < 1 / (1 + np.exp(-(0.5 * log_odds - 1)))).astype(float)
-    assert fit_calibration(log_odds, truth) == pytest.approx((0.5, -1), abs=0.06)
-    log_odds = np.array([13.8] * 60 + [5.0, 2.0, -1.0, -4.0] + [-13.8] * 40)
-    truth = np.array([1.0] * 45 + [0] * 15 + [1, 0, 1, 0] + [0] * 38 + [1] * 2)
-
-    def loss(scale: float, shift: float) -> float:
-        p = 1 / (1 + np.exp(-(scale * log_odds + shift)))
-        nll = -np.log(np.where(truth == 1, p, 1 - p) + 1e-15).sum()
-        return float(nll + ((scale - 1) ** 2 + shift**2) / 2)
-
-    found = fit_calibration(log_odds, truth)
-    grid = [(scale, shift) for scale in np.linspace(0, 3, 31) for shift in np.linspace(-3, 3, 31)]
-    assert loss(*found) <= min(loss(*pair) for pair in grid) + 1e-6
 
 
 @pytest.mark.parametrize(

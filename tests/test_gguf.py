@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command import SMALL
 from gguf import MODEL_ARCH, GGMLQuantizationType, GGUFWriter, dequantize, get_tensor_name_map, quantize
 from refusals import refuses
 from small_models import save_chat_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from mitigate.errors import MitigateError
+from mitigate.models import hub
 from mitigate.train.generator import open_generator
-from models import hub
-from models.hf import LanguageModel
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"]
 REFUSED = r"model.gguf is damaged, or a GGUF file that transformers does not read \(.*\); give another one"
@@ -122,13 +120,3 @@ def other(file: Path, _: Path) -> Path:
 def test_other_files_are_refused_with_a_sentence(write, message: str, llama: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "model.gguf", llama)
     refuses(MitigateError, message, open_generator, file)
-
-
-def test_the_main_job_probes_a_chat_model_as_it_is(llama: Path, tmp_path: Path, job) -> None:
-    """The whole job, since page, manifest and prompts come from its stages; 4 s."""
-    file = write_gguf(tmp_path / "model.gguf", llama, "Q4_1")
-    asked = ["train=false", "policy=none", "model=hf", f"model.base={file}", "model.prompt=chat", "probe.max_length=3"]
-    done = job(*SMALL, *asked, f"paths.cache={tmp_path / 'cache'}")
-    assert done.status == 0, done.complaint
-    (folder,) = (tmp_path / "cache" / "gguf").glob("[!.]*")
-    assert LanguageModel.load(folder, prompt="chat").search([[5]], max_length=3)

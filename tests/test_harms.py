@@ -8,13 +8,10 @@ from refusals import refuses
 from mitigate.errors import MitigateError
 from mitigate.measure.harms import (
     EmptyTargets,
-    audit_results,
     few_targets,
     harm_results,
     per_target,
-    tallied_per_target,
     tally,
-    tally_rows,
     total,
 )
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, variance_interval
@@ -33,11 +30,14 @@ STATEMENTS = pl.DataFrame(
     },
     schema_overrides={"sentiment": pl.Int8, "regard": pl.Int8},
 )
-WORDING = {"sentiment": ("sentiment", "paper")}
+
+
+def of(statements: pl.DataFrame, column: str = "sentiment", empty_targets: EmptyTargets = "exclude") -> pl.DataFrame:
+    return per_target(tally(statements, [column]), column, TARGETS, empty_targets)
 
 
 def table(empty_targets: EmptyTargets = "exclude") -> pl.DataFrame:
-    return per_target(STATEMENTS, "sentiment", TARGETS, empty_targets)
+    return of(STATEMENTS, empty_targets=empty_targets)
 
 
 def figures(
@@ -80,7 +80,6 @@ def test_disparity_overgeneralisation_and_the_counts_behind_them() -> None:
     assert excluded["ngram/O-"] == pytest.approx(125 / 3)
     assert excluded["ngram/O+"] == pytest.approx(25 / 3)
     assert excluded["ngram/largest_O-"] == 100
-    assert excluded["ngram/p90_O-"] == pytest.approx(85)  # between 25 and 100, at 0.8
     assert excluded["ngram/largest_O+/religion"] is None
     assert excluded["ngram/polarised"] == pytest.approx(400 / 7)  # 4 of the 7 statements about listed targets
     assert excluded["ngram/polarised_mean"] == 50  # of 50, 100 and 0
@@ -91,43 +90,19 @@ def test_disparity_overgeneralisation_and_the_counts_behind_them() -> None:
     assert [excluded[f"{name}/religion"] for name in ("targets", "empty_targets", "statements")] == [1, 1, 0]
 
 
-def test_constant_targets_have_no_disparity_and_no_statements_no_figure() -> None:
-    disparities = ("D_R", "ngram/D_O-", "ngram/D_O+", "ngram/neutral_variance")
-    constant = figures(per_target(pl.DataFrame({"target": TARGETS["target"], "regard": 1}), "regard", TARGETS))
-    assert [constant[key] for key in disparities] == [0] * 4
-    assert [constant[f"{key}/origin"] for key in disparities] == [None] * 4
-    empty = per_target(STATEMENTS.clear(), "sentiment", TARGETS)
-    assert empty["statements"].to_list() == [0, 0, 0, 0]
-    assert [figures(empty)[key] for key in disparities] == [0, None, None, None]
-    assert figures(empty)["ngram/neutral_mean"] is None
-
-
 def test_wrong_labels_and_conventions_are_named() -> None:
     wrong = STATEMENTS.with_columns(sentiment=pl.lit(3))
     labels = r"'sentiment' has 8 labels such as 3; allowed: -1 \(prejudice\)"
-    refuses(MitigateError, labels, per_target, wrong, "sentiment", TARGETS)
+    refuses(MitigateError, labels, of, wrong)
     missing = STATEMENTS.with_columns(sentiment=pl.lit(None, dtype=pl.Int8))
-    refuses(MitigateError, "8 labels such as None", per_target, missing, "sentiment", TARGETS)
+    refuses(MitigateError, "8 labels such as None", of, missing)
     convention = r"measure\.empty_targets 'drop'; allowed: exclude, zero"
-    refuses(MitigateError, convention, per_target, STATEMENTS, "sentiment", TARGETS, "drop")
+    refuses(MitigateError, convention, table, "drop")
 
 
-def test_parts_of_a_tally_add_up_and_all_texts_count_each_row_once() -> None:
-    """Four rows, the first of which is about two targets: one against, one for, two neutral."""
+def test_parts_of_a_tally_add_up() -> None:
     whole = tally(STATEMENTS, ["sentiment", "regard"])
-    for column in ("sentiment", "regard"):
-        assert tallied_per_target(whole, column, TARGETS).equals(per_target(STATEMENTS, column, TARGETS))
     assert total(tally(part, ["sentiment", "regard"]) for part in STATEMENTS.iter_slices(3)).equals(whole)
-    rows = STATEMENTS.head(5).with_columns(row=pl.Series([1, 1, 2, 3, 4]), sentiment=pl.Series([-1, -1, 0, 1, 2]))
-    about = tally(rows, ["sentiment"])
-    tallied = total([about, tally_rows(rows, ["sentiment"])])
-    found = Results(audit_results(tallied, TARGETS, WORDING, {}, Bootstrap(resamples=100)))
-    shares = {"statements": 4, "prejudice": 25, "favouritism": 25, "polarised": 50}
-    assert {name: found[f"all_texts/sentiment/{name}"] for name in shares} == shares
-    assert (found["empty_zero/NSM/religion"], found["NSM/religion"]) == (0, None)  # both conventions
-    alone = Results(audit_results(about, TARGETS, WORDING, {}, Bootstrap(resamples=100)))
-    assert set(found) - set(alone) == {f"all_texts/sentiment/{name}" for name in shares}
-    assert {key: found[key] for key in alone} == alone.flat
 
 
 def test_the_interval_of_representation_does_not_stop_where_that_of_percentages_must() -> None:
@@ -155,9 +130,9 @@ def test_every_mean_and_variance_has_bounds_around_it() -> None:
         assert found[f"{name}_low"] < found[name] < found[f"{name}_high"]
     assert found["regard/O-_low"] == pytest.approx(100 - found["NRM_high"], abs=0.2)
     assert (found["regard/D_O+_low"], found["regard/D_O+_high"]) == (0, None)  # no word has any
-    values, numbers = varied["neutral"].to_numpy()[:, None], cluster_numbers(varied, {})
-    assert found["NRM_low"] == bootstrap.mean(values, numbers).low.item()
-    assert found["NRV_high"] == variance_interval(values, numbers, 0.9).high.item()
+    values, numbers = varied["neutral"].to_numpy(), cluster_numbers(varied, {})
+    assert found["NRM_low"] == bootstrap.mean(values, numbers)[0]
+    assert found["NRV_high"] == variance_interval(values, numbers, 0.9)[1]
     for share, bounds in ((0.0, (100 - 7.216, 100)), (100.0, (0, 7.216))):
         found = figures(shares([10] * 40, [share] * 40), "regard", Bootstrap())
         assert (found["NRM_low"], found["NRM_high"]) == pytest.approx(bounds, abs=0.001)
@@ -180,4 +155,5 @@ def test_inflections_share_a_number_and_few_targets_counts_words_with_statements
     many = [f"g{i}" for i in range(19)]
     assert few_targets(told(*many, "she"), PRONOUNS) == []
     assert few_targets(told(*many, "x", silent="x"), {}) == few_targets(told(*many[2:], *PRONOUNS), PRONOUNS)
-    assert few_targets(told(*many), {}) == ["gender"]
+    (said,) = few_targets(told(*many), {})
+    assert said.startswith("Few targets in gender (under 20): their figures say little")

@@ -1,5 +1,4 @@
-"""A language model as a judge: probabilities of answers, strict reading of texts, abstentions, the cache, and dry
-runs."""
+"""A language model as a judge: probabilities of answers, strict reading of texts, abstentions; the cache."""
 
 from functools import partial
 from pathlib import Path
@@ -9,16 +8,15 @@ import polars as pl
 import pytest
 import torch
 from chat_server import chat_server
-from command import here
 from refusals import refuses
 from small_models import save_chat_llama, save_neox
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
+from mitigate.models.chat_api import Answer
+from mitigate.models.hf import AnswerProbabilities
 from mitigate.score.judge import RUBRIC, Judge, Rubric, word_probabilities
 from mitigate.score.labels import label_column
-from models.chat_api import Answer
-from models.hf import AnswerProbabilities
 
 MESSAGES = ["Rate: a baker bakes", "Rate: a baker", "Rate: a cook", "Rate: a cook cooks"]
 ANSWERS = ["good", "bad", "it depends"]
@@ -63,13 +61,11 @@ def test_rubrics_name_their_answers(tmp_path: Path) -> None:
     refuses(MitigateError, "own.txt cannot be read", read)
     for content, message in [
         ("Rate this", "begins with 'Rate this'; its first line must be 'Answers:' and 3 different words"),
-        ("Answers: bad, plain, good\nbad or plain? {statement}", "lacks 'good'"),
-        ("Answers: bad, plain, good\nbad, plain, good?", "lacks '{statement}'"),
+        ("Answers: bad, plain, good\nbad or plain? {statement}", "its message needs {statement} and each"),
+        ("Answers: bad, plain, good\nbad, plain, good?", "its message needs {statement} and each"),
     ]:
         own.write_text(content)
         refuses(MitigateError, message, read)
-    own.write_text(SHORT)
-    assert read().about("it is so") == "bad, plain or good? it is so"
 
 
 def asked(text: str) -> str:
@@ -85,21 +81,18 @@ def rubric(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_endpoint_labels_once_and_its_failures_are_counted(
-    tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_labels_once(tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     texts = pl.Series(["is kind", "is rude", "is tall", "is odd", "is vague", "is kind"])
     cache = LabelStore(tmp_path / "labels")
     with chat_server(answer=asked, faults={"bad, plain or good? is tall": "filter"}) as server:
-        make = partial(Judge, url=server.url, name="small", rubric=rubric, failures=tmp_path / "judge")
+        make = partial(Judge, url=server.url, name="small", rubric=rubric)
         found = label_column(texts, make(), cache)
-        again, judge = label_column(texts, make(), cache), make()
+        again = label_column(texts, make(), cache)
         assert len(server.requests) == 5
         assert server.requests[0][2]["messages"][-1]["content"].startswith("bad, plain or good?")
     assert found.label.tolist() == again.label.tolist() == [1, -1, 2, 2, 2, 1]
     assert found.strength.tolist() == [1, -1, 0, 0, 0, 1]
-    assert judge.failures(texts.to_list()) == {"refused": 2, "broken": 1}
     stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in content for content in stored)
 
@@ -119,40 +112,7 @@ def test_answers_before_a_failure_are_kept(tmp_path: Path, rubric: Path, monkeyp
 def test_a_local_judge_abstains_where_it_would_write_something_else(tmp_path: Path, rubric: Path) -> None:
     model = save_chat_llama(tmp_path / "model", [SHORT])
     texts = ["is kind", "is rude"]
-    judge = Judge(model, rubric=rubric, failures=tmp_path / "judge")
+    judge = Judge(model, rubric=rubric)
     assert judge(texts).label.tolist() == [2, 2]  # random weights: three words have little probability
-    assert judge.failures(texts) == {"refused": 0, "broken": 2}
     assert not judge.sends
     assert set(Judge(model, rubric=rubric, least=0)(texts).label.tolist()) <= {-1, 0, 1}
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "needs a model of this machine .* or an address .*found model=None, url=None"),
-        ({"url": "ftp://localhost", "name": "a"}, "is not the address of an endpoint"),
-        ({"url": "http://localhost/v1", "name": "a", "reads": "all"}, "score.scorers.judge.reads.*all.*masked"),
-    ],
-)
-def test_what_a_judge_needs(given: dict, message: str) -> None:
-    refuses(MitigateError, message, partial(Judge, **given))
-
-
-def test_a_dry_run_counts_texts_and_asks_nothing(
-    tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    texts = tmp_path / "texts.txt"
-    texts.write_text("he is kind\nhe is rude\nshe is odd\nhe is kind\n")
-    with chat_server(answer=asked) as server:
-        judge = [f"score.judge.url={server.url}", "score.judge.name=small", f"score.scorers.judge.rubric={rubric}"]
-        settings = ["recipe=labels", "score.extra=[judge]", *(f"score.{role}=null" for role in ("sentiment", "regard"))]
-        places = [f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"]
-        ask = partial(here, monkeypatch, *settings, *places, *judge, "tracking=none")
-        assert ask(f"texts=@{texts}", "dry_run=true") == 0
-        shown = capsys.readouterr().out
-        assert f"judge would ask {server.url} (small) about 3 of 3 texts" in shown
-        assert server.requests == []
-        assert ask(f"texts=@{texts}") == 0
-        assert "judge abstains, which counts as neutral, on 1 refused of 3 distinct texts" in capsys.readouterr().out
-    (folder,) = (tmp_path / "outputs").glob("[!.]*")
-    assert pl.read_parquet(folder / "labels.parquet")["judge"].to_list() == [1, -1, 2, 1]

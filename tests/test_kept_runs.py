@@ -1,4 +1,4 @@
-"""Run folders that earlier versions left are compared and asked as those of this one."""
+"""Run folders that earlier versions left are compared as those of this one."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,6 @@ def kept(request: pytest.FixtureRequest) -> Path:
     return RUNS / request.param
 
 
-def test_there_is_one_of_this_version_or_before() -> None:
-    assert VERSIONS
-
-
 def test_they_are_compared(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A comparison runs as a whole, which takes seconds: all files of kept runs are read."""
     runs = f"{kept / 'none'},{kept / 'both'}"
@@ -27,12 +23,3 @@ def test_they_are_compared(kept: Path, tmp_path: Path, monkeypatch: pytest.Monke
     (folder,) = (tmp_path / "out").glob("[!.]*")
     assert json.loads((folder / "comparison.json").read_text())
     assert (folder / "comparison.html").is_file()
-
-
-def test_their_generator_is_asked(kept: Path, monkeypatch, capsys) -> None:
-    """About a head that was not probed, so that the model is loaded."""
-    asked = [f"ask.run={kept / 'both'}", "ask.format=json", "head=farmer", "relation=CapableOf"]
-    assert here(monkeypatch, "recipe=ask", *asked) == 0
-    (run,) = json.loads(capsys.readouterr().out)["runs"]
-    assert run["policy"] == "both"
-    assert len(run["tails"]) == 10

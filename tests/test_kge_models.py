@@ -6,7 +6,7 @@ import torch
 from refusals import refuses
 from torch import Tensor
 
-from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
+from mitigate.models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
 
 HEAD, RELATION, TAIL = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]]), torch.tensor([[7.0, 11.0]])
 BY_HAND = {
@@ -31,22 +31,6 @@ def test_scores_by_hand(kind):
     assert interaction.heads(RELATION, TAIL, HEAD).tolist() == [[pytest.approx(BY_HAND[kind])]]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_all_entities_are_scored_as_triples_are(kind):
-    model = network(kind)
-    heads, relations, tails = torch.tensor([0, 4, 6]), torch.tensor([2, 0, 1]), torch.tensor([5, 5, 1])
-    rows, one = range(3), model.interaction
-    score = one.score(model.of(heads), model.of_relations(relations), model.of(tails))
-    of_tails, of_heads = model.tails(heads, relations), model.heads(relations, tails)
-    chosen = torch.tensor([3, 1])
-    found = model.beside(torch.stack([heads, relations, tails], 1), chosen)
-    expected = (score, of_tails[:, chosen], of_heads[:, chosen])
-    for one, other in zip(
-        (*found, score, score), (*expected, of_tails[rows, tails], of_heads[rows, heads]), strict=True
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(KINDS[kind], DotProduct)])
 def test_tails_moved_back_are_the_gradient_by_the_head(kind):
     interaction = KINDS[kind]()
@@ -57,28 +41,6 @@ def test_tails_moved_back_are_the_gradient_by_the_head(kind):
     weight = interaction.back(relation, tail)
     assert torch.allclose(weight, gradient, atol=1e-6)
     assert torch.allclose((weight * head).sum(1) + interaction.offset(relation, tail), score, atol=1e-5)
-
-
-def test_moduli():
-    pair = torch.tensor([[3.0, -1.0, 4.0, 0.0]])  # 3 + 4i and -1
-    assert network("complex").moduli(pair).tolist() == [[5, 1]]
-    assert network("distmult").moduli(pair).tolist() == [[3, 1, 4, 0]]
-
-
-@pytest.mark.parametrize("kind", ["complex", "transe_l2"])
-def test_gradients_are_finite_where_vectors_are_zero(kind):
-    model = network(kind)
-    with torch.no_grad():
-        for vectors in model.parameters():
-            vectors.zero_()
-    numbers = torch.zeros(1, dtype=torch.long)
-    cubes = model.moduli(model.entities).pow(3).sum()
-    (
-        model.beside(torch.zeros(1, 3, dtype=torch.long), numbers)[0].sum()
-        + model.tails(numbers, numbers).sum()
-        + cubes
-    ).backward()
-    assert model.entities.grad.isfinite().all()
 
 
 def test_a_saved_model_is_loaded_again_and_impossible_shapes_are_refused(tmp_path):

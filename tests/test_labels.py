@@ -38,15 +38,6 @@ def test_each_distinct_text_is_scored_once_and_order_is_kept(tmp_path: Path) -> 
     assert sorted(scorer.asked) == ["aaaaaaa", "b", "ccccc"]
 
 
-def test_a_second_run_asks_only_for_new_texts_and_another_fingerprint_for_all(tmp_path: Path) -> None:
-    label_column(pl.Series(["aaaaaaa", "b"]), Counting(), LabelStore(tmp_path))
-    again, other = Counting(), Counting("e" * 64)
-    assert label_column(pl.Series(["b", "new", "aaaaaaa"]), again, LabelStore(tmp_path)).label.tolist() == [-1, -1, 1]
-    assert again.asked == ["new"]
-    label_column(pl.Series(["b"]), other, LabelStore(tmp_path))
-    assert other.asked == ["b"]
-
-
 class Backwards(Counting):
     """Says its last piece first, and breaks down after so many."""
 

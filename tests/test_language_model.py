@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from refusals import refuses
-from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
-from transformers import AutoModelForCausalLM
+from small_models import save_bart, save_chat_llama, save_llama, save_neox, save_t5
 
+from mitigate.models.beam import beam_search
+from mitigate.models.hf import CachedReading, LanguageModel, Seq2Seq, prompt_of
 from mitigate.train.base_model import kind_of
-from models.beam import beam_search
-from models.hf import CachedReading, LanguageModel, Seq2Seq, prompt_of, wording
-from models.hub import locate
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
 ASKED = (["lawyer", "a big church", "nurse", "judge", "a church"], ["is a", "is used for", "desires", "has a", "has a"])
@@ -107,15 +105,6 @@ def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel | Seq
         assert len({beam.tokens for beam in beams}) == len(beams)
 
 
-@causal
-def test_the_models_own_settings_for_generation_are_not_used(model: LanguageModel) -> None:
-    other = AutoModelForCausalLM.from_config(model.model.config)
-    other.load_state_dict(model.model.state_dict())
-    other.generation_config.update(do_sample=True, repetition_penalty=5.0, suppress_tokens=[5, 6, 7])
-    prompts, other = model.prompts(["lawyer"], ["is a"]), LanguageModel(other.eval(), model.tokenizer)
-    assert other.search(prompts, max_length=4) == model.search(prompts, max_length=4)
-
-
 @seq2seq
 def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_path: Path) -> None:
     asked = Seq2Seq(model.model, model.tokenizer, "name", "gen")
@@ -144,14 +133,6 @@ def test_a_chat_template_asks_and_the_answer_begins_with_the_text(tmp_path: Path
     assert (again.prompt, again.prompts(*ASKED)) == ("chat", chat.prompts(*ASKED))
 
 
-def test_a_chat_needs_a_template_that_works(tmp_path: Path) -> None:
-    opened, folder = partial(LanguageModel.load, prompt="chat"), save_chat_llama(tmp_path / "b", TEXTS)
-    without = save_llama(tmp_path / "a", TEXTS)
-    refuses(ValueError, "no chat template .* set model.prompt=phrase", opened, without)
-    (folder / "chat_template.jinja").write_text("{{ raise_exception('no user') }}")
-    refuses(ValueError, r"the chat template in .* fails \(no user\); correct it", opened, folder)
-
-
 @causal
 def test_texts_beyond_the_positions_of_a_causal_model_are_refused(model: LanguageModel) -> None:
     """64 positions; the last token of a tail is never read."""
@@ -163,32 +144,3 @@ def test_texts_beyond_the_positions_of_a_causal_model_are_refused(model: Languag
     message = f"a prompt of {limit - 4} tokens with a tail of 6 needs {limit + 1} positions; the model has {limit}"
     refuses(ValueError, message, model.nll, [[2], [*prompt, 1]], [[2], tail])
     refuses(ValueError, message, model.search, [[2], [*prompt, 1]], max_length=6)
-
-
-@seq2seq
-def test_texts_beyond_the_positions_of_encoder_or_decoder_are_refused(model: Seq2Seq) -> None:
-    """BART has 64 for the encoder and 64 for the decoder, T5 no limit."""
-    if model.model.config.model_type == "t5":
-        assert model.positions is None
-        assert len(model.nll([[3] * 100], [[3] * 80])) == 80
-        return
-    decoder = 64 - len(model.before) + 1
-    assert len(model.nll([[3] * 64], [[3] * decoder])) == decoder
-    message = "with a tail of {} needs 65 positions; the model has 64"
-    refuses(ValueError, message.format(2), model.search, [[3] * 65], max_length=2)
-    refuses(ValueError, message.format(decoder + 1), model.nll, [[3]], [[3] * (decoder + 1)])
-
-
-def test_faults_are_named(tmp_path: Path) -> None:
-    bart, llama = save_bart(tmp_path / "bart", TEXTS), save_llama(tmp_path / "llama", TEXTS)
-    gpt1, slots = save_gpt1(tmp_path / "gpt1", TEXTS), tmp_path / "slots"
-    small_comet(layout="comet", relation="words").save(slots)
-    for refused, message in (
-        (partial(locate, str(bart), seq2seq=False), "is a sequence-to-sequence model, not a causal language model"),
-        (partial(locate, str(llama), seq2seq=True), "is a causal language model, not a sequence-to-sequence model"),
-        (partial(prompt_of, bart, "tail", Seq2Seq.PROMPTS), "unknown model.prompt 'tail'; allowed: phrase, gen"),
-        (partial(wording, "words", "gen"), "asks with the names of relations, not with model.relation=w"),
-        (partial(LanguageModel.load, gpt1), "has no end token"),
-        (partial(LanguageModel.load, slots), "model.layout=packed, but the COMeT in .* was trained with model.layout="),
-    ):
-        refuses(ValueError, message, refused)

@@ -16,7 +16,6 @@ from small_models import save_gpt1
 
 import mitigate
 from mitigate.errors import MitigateError
-from mitigate.triples import TRIPLES
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -76,13 +75,6 @@ def test_scripts_filter_ones_own_triples_and_by_a_scorer_of_ones_own(folder: Pat
     assert "words -1" in python(folder, "own_scorer.py")
 
 
-@pytest.mark.thorough
-def test_a_script_trains_and_probes_a_generator(folder: Path) -> None:
-    found = python(folder, "own_generator.py")
-    assert "3 steps, loss " in found
-    assert "shape: (8, 3)" in found  # 2 targets, 2 relations, 2 tails each
-
-
 def test_the_examples_of_the_documentation_run(folder: Path) -> None:
     """Those of README and of the library's page in one process, as one reads them."""
     readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/library.md"))
@@ -94,17 +86,6 @@ def test_the_examples_of_the_documentation_run(folder: Path) -> None:
     assert re.search(r"\d+ of 192 triples are kept\nNSM [\d.]+ % \(95 % interval [\d.]+ to [\d.]+\)", found)
     assert re.search(r"\d outputs/mitigate-both_neutral-triples-comet_minilm-seed1-\w+/report.html\n", found)
     assert list(folder.glob("outputs/*/model/config.json"))
-
-
-def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
-    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-    resource, scorer, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    begins = ("# Lines", "defaults:", "# conf/recipe/toy.yaml\n")
-    data, named, recipe = (re.search(rf"```yaml\n({begin}.*?)```", text, re.DOTALL)[1] for begin in begins)
-    shown = {"own/pairs.py": resource, "own/study.py": scorer, "own/data/pairs.yaml": data}
-    shown |= {"own/score/study.yaml": named, "conf/recipe/toy.yaml": recipe.removeprefix(begins[2])}
-    for name, code in shown.items():
-        assert code in (EXAMPLES / name).read_text(encoding="utf-8"), name
 
 
 def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) -> None:
@@ -123,22 +104,6 @@ def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) 
     (folder / "toy.py").write_text(source.replace("100 * (", "1000 * (").replace('"1"', '"2"'), encoding="utf-8")
     (tenfold,) = re.findall(r"([\d.]+) % of 192 statements are neutral", run())
     assert float(tenfold) == pytest.approx(10 * float(said.split()[0]), abs=1)
-
-
-def test_triples_of_a_file(tmp_path: Path, capsys, caplog) -> None:
-    path = tmp_path / "mine.tsv"
-    path.write_text("subject\trelation\ttail\nNurse\tIsA\tperson\nnurse\tOwns\tcar\n", encoding="utf-8")
-    with pytest.raises(MitigateError, match="1 triple has a relation without a phrase: Owns 1"):
-        mitigate.read_triples(path, columns={"head": "subject"})
-    triples = mitigate.read_triples(path, columns={"head": "subject"}, on_bad_line="skip")
-    assert dict(triples.schema) == TRIPLES
-    assert "Owns" in caplog.text + capsys.readouterr().out  # the latter after a command in this process
-    (tmp_path / "phrases.csv").write_text("relation,phrase\nowns,owns\n", encoding="utf-8")
-    both = mitigate.read_triples(path, {"head": "subject"}, relations=tmp_path / "phrases.csv")
-    own = mitigate.read_relations(tmp_path / "phrases.csv")
-    labelled = mitigate.label(both, [], own_relations=own)
-    assert labelled["masked"].to_list() == ["this person is a person", "this person owns car"]
-    assert mitigate.open_generator(own_relations=own).phrases["owns"] == "owns"
 
 
 def count_words(texts: Sequence[str]) -> list[int]:
@@ -165,10 +130,6 @@ def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
     harms = mitigate.measure_harms(labelled, intervals=mitigate.Bootstrap(resamples=50, seed=1))
     assert (harms["words/neutral_mean"], harms["words/O-"]) == (75, 25)
     assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]
-    with pytest.raises(MitigateError, match="have no column 'target'"):
-        mitigate.measure_harms(labelled.drop("target"))
-    with pytest.raises(MitigateError, match="have no labels"):
-        mitigate.measure_harms(triples.with_columns(target="head"))
     with pytest.raises(MitigateError, match="unknown scorer 'regard'; allowed: words"):
         mitigate.measure_harms(labelled, scorers=["regard"])
 

@@ -16,10 +16,7 @@ from mitigate.errors import MitigateError
 from mitigate.load import conceptnet, statements, table, triples
 from mitigate.load.conceptnet import read_triples
 from mitigate.load.stream import Counts, Loaded, Streamed
-from mitigate.load.table import layout_of
 from mitigate.load.triples import read_relations
-from mitigate.score.labeller import not_neutral
-from mitigate.score.vader import Vader
 from mitigate.triples import TRIPLES
 from mitigate.words.english import not_english
 from mitigate.words.relations import Relation, comet_relations
@@ -88,10 +85,9 @@ KNOWLEDGE = '{"knowledge": {"sentence": "Nurses care.", "key_concept": "nurse", 
 CARE = [("nurse", "Nurses care.")]
 PLAIN, OF_PLAIN = "\ufeffNurses care.\r\n\r\nLawyers win.", [(1, None, "Nurses care."), (3, None, "Lawyers win.")]
 PREFIXED = "head\trelation\ttail\na\tat:xReact\tb\na\t/r/HasA\tc\na\txwant\td\n"
-HIDDEN, FOUND = "head,relation,tail\n\u200blaw\u00adyer,IsA,judge\n", [("lawyer", "IsA", "judge")]
 KGTK = "node1\trelation\tnode2\tnode1;label\tnode2;label\ne1\t/r/IsA\te2\t{}\tperson|human\ne1\tmw:Has\te2\ta\tb\n"
 SEVERAL = "{} with several labels (a|b): a target among them is used, else the first"
-ONE_NODE, TWO_NODES = ([SEVERAL.format(count), UNKNOWN.format("mw:Has")] for count in ("1 node", "2 nodes"))
+TWO_NODES = [SEVERAL.format("2 nodes"), UNKNOWN.format("mw:Has")]
 PUBLISHED: dict[str, Any] = {"head": "PersonX helps the lawyer", "relation": "xReact", "greedy": "happy"}
 PUBLISHED |= {"tails": ["proud", "none"], "generations": ["happy", "none", "kind", ""]}
 KOGITO = {"head": "the nurse buys ___", "relation": "xNeed", "tails": ["\n\nto find\nmoney"]}
@@ -131,16 +127,21 @@ READ: list[tuple[Any, str, Any, str, list[tuple], list[str]]] = [
     (T.atomic, "train.tsv", f"head\trelation\ttail\n{ATOMIC}", TRIPLE, OF_ATOMIC, NO_MOOD),
     (T.atomic, "a.csv.gz", WIDE_CSV, f"split {TRIPLE}", OF_WIDE, EMPTY),
     (T.atomic, "a.jsonl", WIDE, f"split {TRIPLE}", OF_WIDE, EMPTY),
-    (T.load, "a.csv", HIDDEN, TRIPLE, FOUND, []),
     (T.load, "prefixed.tsv", PREFIXED, "relation", [("xReact",), ("HasA",), ("xWant",)], []),
     (T.load, "cskg.tsv", KGTK.format("barrister|lawyer"), TRIPLE, [("lawyer", "IsA", "person")], TWO_NODES),
-    (T.load, "cskg.tsv", KGTK.format("'lawyer'@en"), TRIPLE, [("lawyer", "IsA", "person")], ONE_NODE),
     (T.generations, "some.jsonl", GENERATED, f"row {TRIPLE}", OF_GENERATED, NOTHING),
     (partial(T.generations, top=1), "a.jsonl", [PUBLISHED, KOGITO], "tail", [("happy",), ("to find money",)], []),
     (S.load, "mine.tsv", MINE, STATEMENTS, OF_MINE, []),
     (MINE_LABELLED, "mine.tsv", HEADED, f"{STATEMENTS} mine", OF_HEADED, []),
     (BY_PLACE, "mine.tsv", "nurse\t-1\tcares\n", "regard", [(-1,)], []),
-    (lambda path: S.harms_triples(Path(path)), "harms.txt", HARMS, f"row {TRIPLE}", OF_HARMS, [UNSAID]),
+    (
+        lambda path: S.harms_conceptnet(str(Path(path).parents[1])),
+        S.CONCEPTNET,
+        HARMS,
+        f"row {TRIPLE}",
+        OF_HARMS,
+        [UNSAID],
+    ),
 ]
 
 
@@ -149,18 +150,6 @@ def test_published_files_are_read_and_the_rest_is_counted(load, name, content, c
     found, said = whole(load(write(name, content)))
     assert found.select(columns.split()).rows() == rows
     assert said == notices
-
-
-def test_generations_with_relations_of_ones_own(write: Write) -> None:
-    lines: list[dict[str, Any]] = [
-        {"head": "the nurse errs", "relation": "xWant2", "tails": ["to mend it"]},
-        {"head": "nurse", "relation": "CapableOf", "tails": ["help", "help", None, "none"]},
-    ]
-    path = write("a.json", json.dumps(lines))
-    phrases = write("phrases.csv", "relation,phrase\nxWant2,now wants\n")
-    rows, _ = whole(triples.generations(path, relations=phrases))
-    assert rows.select("relation", "tail").rows() == [("xWant2", "to mend it"), *[("CapableOf", "help")] * 2]
-    assert whole(triples.generations(path))[1][-1] == UNKNOWN.format("xWant2")
 
 
 def test_triples_in_every_format(write: Write, tmp_path: Path) -> None:
@@ -201,7 +190,7 @@ def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str
     found = triples.load(saved(("head", "relation", "tail"), ("x", "IsA", written), ("y", "IsA", "z"))).rows
     assert found["tail"].to_list() == [read.lower(), "z"]
     assert found["row"].to_list() == [2, 3 + read.count("\n")]
-    given = statements.load(saved(("target", "statement", "mine"), ("nurse", written, '"-1"')), label_column="mine")
+    given = statements.load(saved(("target", "statement", "mine"), ("nurse", written, "-1")), label_column="mine")
     assert given.rows.select("statement", "mine").rows() == [(read, -1)]
     texts = statements.load_texts(saved(("id", "text"), ("1", written)))
     assert texts.rows["statement"].to_list() == [read]
@@ -224,7 +213,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_asks_for_its_column(name: str, write: Write) -> None:
     path = write(name, TABLES[name])
-    asked = r"with the columns .*post.*"
+    asked = r"has the columns .*post.*"
     refuses(MitigateError, asked + r"'data.columns=\{statement: NAME\}'", statements.sentences, path)
     refuses(MitigateError, asked + "name the column of the texts: recipe.column=NAME", statements.load_texts, path)
     refuses(MitigateError, "no column generic sentence.*set data=sentences", statements.genericskb, path)
@@ -234,33 +223,20 @@ def test_a_table_asks_for_its_column(name: str, write: Write) -> None:
         assert rows["statement"].to_list() == ["the nurse sings", "x, y"]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Nurses, who care, work.\nLawyers, who argue, win.\n",
-        '"Nurses" is a word.\nHe said "no".\n',
-    ],
-)
-def test_plain_lines_stay_lines(content: str, write: Write) -> None:
-    path = write("a.txt", content)
-    assert layout_of(Path(path)).form == "lines"
-    assert statements.load_texts(path).rows["statement"].to_list() == content.splitlines()
-
-
 def train(path: str, on_bad_line: str = "error") -> Loaded:
-    return read_triples(Path(path), "train", labelled=False, on_bad_line=on_bad_line)
+    return read_triples(Path(path), "train", on_bad_line)
 
 
 def dev(path: str, on_bad_line: str = "error") -> Loaded:
-    return read_triples(Path(path), "dev", labelled=True, on_bad_line=on_bad_line)
+    return read_triples(Path(path), "dev", on_bad_line)
 
 
-JSONL, OF_TABLE = '{"head":"a","relation":"IsA","tail":"b"}\n', "head,relation,tail\na,IsA,b\n"
+JSONL = '{"head":"a","relation":"IsA","tail":"b"}\n'
 LABELLED, A_IS = "target\tstatement\tmine\nnurse\tcares\tPositive\n", '{"head": "a", "relation": "IsA"'
-NO_LIST, ONE_LIST = '["b", true] is not a text or a list of texts', 'event,xReact\na,"[""x""]"\n'
+NO_LIST, ONE_LIST = "tail is not a text or a list of texts", 'event,xReact\na,"[""x""]"\n'
 FAULTY: list[tuple[Any, str, str, str, str]] = [  # a good line, a bad one, and what is said of it
     (train, "m.tsv", "IsA\tcat\tanimal\n", "IsA\tdog\n", "2: 2 columns, expected 3 separated by a tab"),
-    (train, "m.tsv", "IsA\tcat\tanimal\n", "Isa\tdog\tanimal\n", "2: unknown relation 'Isa'"),
+    (train, "m.tsv", "IsA\tcat\tanimal\n", "Are\tdog\tanimal\n", "2: relation 'Are'; allowed: atlocation, "),
     (dev, "m.tsv", "IsA\tdog\tanimal\t1\n", "IsA\tdog\tpen\t0.7\n", "2: valid '0.7'; allowed: 1, 1.0, true, 0"),
     (S.load, "m.tsv", "nurse\tcares\n", "nurse\n", "2: 1 column, expected 2 separated by a tab"),
     (MINE_LABELLED, "m.tsv", LABELLED, "nurse\tcares\tgood\n", "3: mine 'good'; allowed: prejudice, neutral, "),
@@ -270,7 +246,7 @@ FAULTY: list[tuple[Any, str, str, str, str]] = [  # a good line, a bad one, and 
     (T.load, "t.jsonl", JSONL, f"{A_IS}}}\n", "2: no 'tail'; found '{\"head\""),
     (T.load, "t.jsonl", JSONL, f'{A_IS}, "tail": null}}\n', "2: a blank field"),
     (T.generations, "g.jsonl", JSONL, f'{A_IS}, "tail": ["b", true]}}\n', f"2: {NO_LIST}"),
-    (T.atomic, "a.csv", ONE_LIST, "b,[true]\n", "3: xReact '[true]' is not a list of texts"),
+    (T.atomic, "a.csv", ONE_LIST, "b,[true]\n", "3: xReact is not a text or a list of texts"),
 ]
 
 
@@ -293,17 +269,17 @@ REFUSED: list[tuple[Any, str, Any, str]] = [
     (train, "m.tsv", "\n \n", "m.tsv is empty"),
     (train, "none/m.tsv", None, "no such file: .*m.tsv"),
     (S.load, "m.tsv", "target\tstatement\n", "has no statements; expected lines 'target<TAB>statement'"),
-    (MINE_LABELLED, "m.tsv", "nurse\ta\n", "no column mine, target, statement; it is TSV with .* name the columns in"),
+    (MINE_LABELLED, "m.tsv", "nurse\ta\n", "no column mine, target, statement; its columns: .* name the columns in"),
     (partial(S.load, columns=["who", "what"]), "m.tsv", "nurse\ta\n", "must be {target: ..., statement: ...}, the na"),
-    (T.atomic, "a.csv", MIXED, f"tail in column 3, separated by a tab; {FIRST} 5 columns"),
+    (T.atomic, "a.csv", MIXED, f"tail in column 3, separated by a comma; {FIRST} 4 columns"),
     (DUMP, "a.csv", "IsA\ta\tb\n", "does not begin with an assertion of ConceptNet.*set data=triples data.path=FILE"),
     (DUMP, "a.csv", MIXED.encode("utf-16"), "a.csv:1: not UTF-8; the file seems to be in UTF-16. Convert"),
     (DUMP, "a.csv.gz", GZIPPED[:-200], r"is damaged or was cut short after line [0-9]+ \(Compressed"),
-    (DUMP, "a.csv.gz", MIXED.encode(), "a.csv.gz is named .gz and is not a gzip file"),
-    (T.load, "a.csv", "subject,pred,object\na,b,c\n", "has no column head, relation, tail; it is CSV with the columns"),
+    (DUMP, "a.csv.gz", MIXED.encode(), "is damaged or was cut short after line 0 .Not a gzipped file"),
+    (T.load, "a.csv", "subject,pred,object\na,b,c\n", "has no column head, relation, tail; its columns:"),
     (partial(T.load, columns={"x": "y"}), "a.csv", "a,b,c\n", "must be {head: ..., relation: ..., tail: ...}, the na"),
     (T.load, "a.parquet", "a,b,c\n", "is not a readable Parquet file"),
-    (T.generations, "a.jsonl", "head,relation\n", "has no column head, relation, generations; it is JSON lines"),
+    (T.generations, "a.jsonl", "head,relation\n", "has no column head, relation, generations; its columns: .none."),
     (partial(T.generations, top=0), "a.jsonl", JSONL, "data.top=0 must be at least 1"),
     (lambda path: S.sentences(path).notices, "m.txt", "Nurses care.\n", "has sentences, and this recipe needs triples"),
     *(
@@ -370,10 +346,10 @@ def test_atomic_in_a_folder_has_splits(write: Write) -> None:
         ("dev", 2, "personx wins", "oReact"),
     ]
     write("dev.tsv", "PersonX wins\toreact\tsad\n")
-    refuses(MitigateError, "has atomic_dev.tsv and dev.tsv, both of split dev; expected", triples.atomic, str(folder))
+    refuses(MitigateError, "has two files of split dev, one of them dev.tsv", triples.atomic, str(folder))
     (folder / "train.tsv").unlink()
     (folder / "dev.tsv").unlink()
-    refuses(MitigateError, "has no train.tsv .found: atomic_dev.tsv.; give a folder", triples.atomic, str(folder))
+    refuses(MitigateError, "has no train.tsv; give a folder", triples.atomic, str(folder))
 
 
 PHRASES = "relation,phrase,neutral_phrase\nMentors,is a great mentor of,is a mentor of\nworks with,works with,\n"
@@ -386,13 +362,11 @@ def test_relations_of_ones_own_have_two_wordings_or_one(write: Write) -> None:
         Relation("works_with", "works with", "works with"),
     ]
     for content, message in (
-        ("relation,words\na,b\n", "no column phrase; it is CSV with the columns relation, words; give a table such as"),
-        ("relation,phrase\na/b,helps\n", "phrases.csv:2: invalid name 'a/b'; allowed: letters, digits, dash"),
-        ("relation,phrase\nworks with,a\nWorksWith,b\n", "phrases.csv:3: 'WorksWith' after 'works_with', the same rel"),
+        ("relation,words\na,b\n", "no column phrase; its columns: relation, words; give a table such as"),
+        ("relation,phrase\na/b,helps\n", "phrases.csv:2: invalid name 'a/b' .allowed: letters, digits, dash"),
+        ("relation,phrase\nworks with,a\nWorksWith,b\n", "'WorksWith' again: case"),
     ):
         refuses(MitigateError, message, read_relations, Path(write("phrases.csv", content)))
-    (said,) = not_neutral([Relation("helps", "helps", "helps")], [Vader()])
-    assert said.startswith("Neutral phrases that are not neutral: helps (“helps”, sentiment +1).")
 
 
 def test_splits_and_labels_are_read_where_there_are_columns_of_them(write: Write) -> None:
@@ -420,14 +394,12 @@ def test_relations_without_a_phrase_are_listed_with_the_file_to_write(write: Wri
     with pytest.raises(MitigateError) as error:
         _ = triples.load(path).rows
     for part in (
-        f"{path}: 2 triples have a relation without a phrase: mentors 1, works_with 1. Write a file such as",
+        f"{path}: 2 triples left out, whose relation has no phrase: mentors 1, works_with 1. Write a file such as",
         "\n  relation,phrase,neutral_phrase\n  mentors,...,...\n  works_with,...,...\n",
         "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip",
         "Relations with a phrase: AtLocation, CapableOf, ",
     ):
         assert part in str(error.value)
-    misspelt = write("misspelt.csv", SPLIT.replace("works_with", "CapabelOf"))
-    refuses(MitigateError, r"CapabelOf 1 \(did you mean CapableOf\?\)", lambda: triples.load(misspelt).rows)
     kept = triples.load(path, "skip")
     assert kept.notices == ["2 triples left out, whose relation has no phrase: mentors 1, works_with 1"]
 
@@ -460,7 +432,7 @@ def test_labels_are_read_by_their_meaning_or_refused_with_the_mapping_to_write(v
 
 def test_released_files_are_found_and_their_place_is_named(write, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("MITIGATE_DATA", raising=False)
-    refuses(MitigateError, "data.root is not set; set it, or the variable MITIGATE_DATA, to", S.harms_genericskb)
+    refuses(MitigateError, "data.root is not set; set data.root, or the variable MITIGATE_DATA, to", S.harms_genericskb)
     missing = f"no such file or folder: {tmp_path}/harms/genericskb_target_sentences.tsv; set"
     refuses(MitigateError, missing, S.harms_genericskb, str(tmp_path))
     write(S.GENERICSKB, "Italy\titaly is warm\n")

@@ -14,9 +14,9 @@ from command import SMALL, apart
 from mitigate.errors import MitigateError
 from mitigate.measure import base
 from mitigate.measure.base import Figure, find, measures, use_measures
+from mitigate.measure.harms import measure_harms
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import FILE, SCHEMA, Results
-from mitigate.measure.tables import measure_harms
 from mitigate.tracking.headlines import headline, headlines
 
 ROOT = Path(__file__).parents[1]
@@ -54,13 +54,11 @@ def test_keys_of_earlier_runs_are_found_and_composed() -> None:
         "NSM": Figure("neutral_mean", "sentiment", "paper"),
         "neutral_template/NRV/origin": Figure("neutral_variance", "regard", "neutral", "category", "origin"),
         "neutral_template/ngram/D_O-/origin": Figure("D_O-", "ngram", "neutral", "category", "origin"),
-        "empty_zero/regard/polarised": Figure("polarised", "regard", "paper", variant="empty_zero"),
-        "neutral_template/all_texts/regard/statements": Figure("all_texts_statements", "regard", "neutral"),
         "quality/perplexity/neutral": Figure("perplexity", by="subset", group="neutral"),
         "quality/valid/relation/IsA": Figure("valid", by="relation", group="IsA"),
         "quality/people_valid/profession/neutral": Figure("people_valid", by="subset", group="profession/neutral"),
         "targets/polarised": Figure("targets", by="category", group="polarised"),  # a user's category, not a scorer
-        "projected/kge/hits_10": Figure("hits", k=10, variant="projected"),
+        "projected/kge/hits_10": Figure("hits_10", variant="projected"),
     }.items(),
 )
 def test_a_key_is_composed_of_its_figure(key: str, figure: Figure) -> None:
@@ -70,9 +68,11 @@ def test_a_key_is_composed_of_its_figure(key: str, figure: Figure) -> None:
 def test_a_key_that_is_none_is_refused_with_the_nearest() -> None:
     for key in ("O-", "quality/valid", "NSM/", "seed", "NSM_low", "own_metric"):
         assert find(key) is None
-    nearest = "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? A key is"
+    nearest = (
+        "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? docs/measures.md has all keys"
+    )
     assert str(base.unknown("quality/perplexty/all")).startswith(nearest)
-    for name in ("targets", "quality", "empty_zero", "a/b", ""):
+    for name in ("targets", "quality", "projected", "a/b", ""):
         with pytest.raises(MitigateError, match=f"a scorer cannot be called '{name}'"):
             base.check_scorer_name(name)
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import SMALL
-from polars.testing import assert_frame_equal
 from small_models import save_gpt1, save_llama, save_original
 
+from mitigate.models import original
+from mitigate.models.comet import Comet
+from mitigate.models.hf import LanguageModel
 from mitigate.triples import PROBED
 from mitigate.words.relations import prompt_phrases
-from models import original
-from models.comet import Comet
-from models.hf import LanguageModel
 
 AS_IT_IS = ["train=false", "policy=none"]
 
@@ -67,7 +66,6 @@ def test_a_language_model_of_hugging_faces(bases, job) -> None:
     metrics = json.loads((done.folder / "metrics.json").read_text())
     assert metrics["model"] == "hf"
     assert metrics["quality/perplexity/all"] > 1
-    assert metrics["quality/bits_per_char/all"] > 0
 
 
 def test_an_original_comet(bases, run, tmp_path: Path) -> None:
@@ -79,20 +77,6 @@ def test_an_original_comet(bases, run, tmp_path: Path) -> None:
     check(folder, comet, "words")
 
 
-def test_a_comet_is_asked_as_it_was_trained(run) -> None:
-    """Trained in slots and with tokens for relations; then probed again as it is, with the same result. Takes over
-    3 s: two jobs."""
-    folder = run("model.layout=comet", "model.relation=token", "policy=none")
-    comet = Comet.load(folder / "model")
-    assert (comet.layout, comet.relation) == ("comet", "token")
-    assert len(comet.prompts(["lawyer"], ["<UsedFor>"])[0]) == 15
-    check(folder, comet, "token")
-    again = run("model=comet", f"model.base={folder / 'model'}", *AS_IT_IS)
-    for table in ("probe", "likelihood"):
-        tables = (pl.read_parquet(place / f"{table}.parquet") for place in (again, folder))
-        assert_frame_equal(*tables, abs_tol=1e-6)
-
-
 LLAMA = ["model=hf", "model.base=LLAMA"]
 
 
@@ -101,9 +85,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
     [
         (["model.relation=verb"], "unknown model.relation 'verb'; allowed: phrase, words, token"),
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
-        (["model=tails", "model.path=x.tsv", "train=true"], "model=tails cannot be trained here"),
         ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
-        ([*LLAMA, "trainer.vocabulary=tails"], "trainer.vocabulary=tails (allowed: auto or all): only the"),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],
@@ -112,7 +94,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         ([*LLAMA, "policy=both", "train=false"], "policy=both changes training triples, and the model is not"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],
-            "nowhere.pickle is no checkpoint: no such file; give the path of the original COMeT's",
+            "nowhere.pickle is not a file; give the path of the original COMeT's",
         ),
         (["model=comet_original", "model.base=."], "model.init must be set: model.init=..."),
         (["model=comet_gpt1", "model.base=COMET", *AS_IT_IS], "trained with model.relation=words; give that, or null"),

@@ -1,5 +1,4 @@
 import os
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ from tokenizers.models import WordLevel
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.comet import Comet
-from models.original import load, locate
+from mitigate.models.original import load, locate
 
 WORDS = [".", "win", "a", "case", "capable", "of", "lawyer", "court"]
 SPECIAL = ["<START>", "<END>", "<CapableOf>"]
@@ -113,7 +111,7 @@ def test_beams_are_what_the_described_model_finds(folder: Path) -> None:
         assert log_probs.sum().item() == pytest.approx(beam.log_prob, abs=1e-4)
 
 
-def test_other_tensors_are_refused(folder: Path) -> None:
+def test_other_tensors_and_files_are_refused(folder: Path) -> None:
     """As of relations that are tokens: their slot is one wide."""
     state = state_dict()
     state["transformer.embed.weight"] = state["transformer.embed.weight"][:-4]
@@ -121,48 +119,18 @@ def test_other_tensors_are_refused(folder: Path) -> None:
         load(write(folder, state_dict=state), folder)
     state = state_dict()
     del state["transformer.h.1.mlp.c_fc.w"]
-    with pytest.raises(ValueError, match=r"or words are others \(no 'transformer.h.1.mlp.c_fc.weight'\); give "):
-        load(write(folder, state_dict=state), folder)
-    state["transformer.h.1.mlp.c_fc.w"] = torch.ones(3)
-    with pytest.raises(ValueError, match=r"or words are others \(Error\(s\) in loading state_dict for Decoder:"):
-        load(write(folder, state_dict=state), folder)
-    for wrong in ({"state_dict": 3}, {"vocab": 3}, {"state_dict": {}}, {"vocab": {f"{n}": n for n in range(11)}}):
-        refuses(ValueError, "its tensors or words are others", load, write(folder, **wrong), folder)
-
-
-def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
+    for wrong in ({"state_dict": state}, {"state_dict": 3}, {"vocab": 3}, {"vocab": {f"{n}": n for n in range(11)}}):
+        refuses(ValueError, "it has other tensors or words", load, write(folder, **wrong), folder)
     assert locate(write(folder), str(folder)) == folder
-    with pytest.raises(
-        FileNotFoundError, match=r"nowhere.pickle is no checkpoint: no such file; give the path of the original"
-    ):
-        locate("nowhere.pickle", str(folder))
-    with pytest.raises(FileNotFoundError, match="is no checkpoint: it is a folder; give the path of the original"):
-        locate(folder, str(folder))
+    refuses(FileNotFoundError, "nowhere.pickle is not a file; give the path", locate, "nowhere.pickle", str(folder))
+    (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text().replace("court", "churt"))
+    refuses(ValueError, "needs the tokenizer.json of openai-gpt", load, write(folder), folder)
 
 
-def test_nothing_in_the_file_is_run_and_its_layout_is_kept(folder: Path) -> None:
+def test_nothing_in_a_checkpoint_is_run(folder: Path) -> None:
     load(write(folder, opt=Harmful()), folder)
     assert not (folder / "harm").exists()
-    comet = load(write(folder), folder)
-    comet.save(folder / "saved")
-    saved = Comet.load(folder / "saved")
-    assert (saved.layout, saved.relation) == ("comet", "words")
-    assert saved.prompts(["lawyer"], ["<CapableOf>"]) == [[6] + [0] * 9 + [10] + [0] * 4]
-
-
-def test_files_of_other_makes_are_refused(folder: Path) -> None:
-    path = write(folder)
-    path.write_bytes(path.read_bytes()[:5000])
-    refuses(ValueError, r"model.pickle is not a file that torch has written, or it is damaged \(", load, path, folder)
-    save = partial(torch.save, f=folder / "other.pickle", _use_new_zipfile_serialization=False)
-    save({"weights": torch.ones(1)})
-    with pytest.raises(ValueError, match=r"it has no state_dict and vocab, but weights; give the path of the original"):
-        load(folder / "other.pickle", folder)
-    save([1, 2])
-    with pytest.raises(ValueError, match=r"it has no state_dict and vocab; give the path of the original"):
-        load(folder / "other.pickle", folder)
-    torch.save({"weights": torch.ones(1)}, folder / "other.pickle")  # as a TorchScript program is
-    refuses(ValueError, "is an archive of a later torch, which may be", load, folder / "other.pickle", folder)
-    path = write(folder)
-    Tokenizer(WordLevel({"other": 0, "words": 1}, unk_token="other")).save(str(folder / "tokenizer.json"))
-    refuses(ValueError, "13 words, the checkpoint 11, and 11 of them differ; give a folder with", load, path, folder)
+    (folder / "text.pickle").write_text("no pickle")
+    refuses(ValueError, "is not a file that torch has written, or it is damaged", load, folder / "text.pickle", folder)
+    torch.save({}, folder / "new.pickle")
+    refuses(ValueError, "is an archive of a later torch, which may be a program", load, folder / "new.pickle", folder)

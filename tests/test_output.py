@@ -1,19 +1,14 @@
 """Output on terminals and pipes of every kind, full disks, texts from outside, notices, and the waiting of threads."""
 
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import torch
 from command import ROOT
-from safetensors.torch import save_file
 
-from mitigate.errors import MitigateError
 from mitigate.progress import complain, notice, say, show_lines
-from mitigate.stages import Run
 
 LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
 
@@ -54,17 +49,6 @@ def test_a_reader_that_goes_away_ends_the_showing_and_not_the_work(error: int, t
     assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
 
 
-def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Path) -> None:
-    with Path("/dev/full").open("w") as full:
-        process = started(tmp_path, stdout=full)
-        _, faults = process.communicate()
-    assert process.returncode == 0
-    assert faults == (
-        "mitigate: cannot write to standard output (No space left on device); nothing more is shown there\n"
-    )
-    assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
-
-
 def test_control_characters_in_what_is_shown_are_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
     show_lines()
     say("a\x1b[31mb")
@@ -72,35 +56,3 @@ def test_control_characters_in_what_is_shown_are_spelt_out(capsys: pytest.Captur
     complain("50 %s")
     shown = capsys.readouterr()
     assert (shown.out, shown.err) == ("a\\x1b[31mb\n  note: c\\u202ed\n", "mitigate: 50 %s\n")
-
-
-def too_large(folder: Path) -> dict[str, int]:
-    """A stage's function that writes a model."""
-    save_file({"weights": torch.zeros(100_000)}, folder / "model.safetensors")
-    return {"steps": 1}
-
-
-def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # no file may be larger, as on a full disk
-    try:
-        with pytest.raises(MitigateError, match=r"cannot write .*/train-.* \(File too large\); free some space, or"):
-            run.stage("train", too_large, using={"folder": run.folder})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        run.close()
-
-
-def test_threads_of_the_command_wait_passively_unless_the_user_chose() -> None:
-    """OpenMP reads the variable when PyTorch is loaded, which comes later."""
-    code = """
-import os, sys
-from mitigate import cli
-cli.run = lambda _: print("torch" in sys.modules, os.environ["OMP_WAIT_POLICY"])
-cli.cli()
-"""
-    for chosen in ({}, {"OMP_WAIT_POLICY": "ACTIVE"}):
-        clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | chosen
-        done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["False", chosen.get("OMP_WAIT_POLICY", "PASSIVE")]

@@ -97,36 +97,5 @@ def test_what_a_scorer_raises(name: str, way: str) -> None:
     said = str(error.value)
     assert f"fails with {name}" in said
     assert "(test_own_faults.py, line " in said
-    assert f"for the text {TEXTS[1]!r}" in said
+    assert "for 3 texts, the first 'it is kind'" in said
     assert said.endswith("Correct it, or leave the scorer out")
-
-
-def fails(_: object) -> Any:
-    raise ValueError("lost")
-
-
-class Explaining:
-    def __init__(self, **methods: Any) -> None:
-        vars(self).update(methods)
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        return Labels(np.full(len(texts), -1), np.full(len(texts), -1.0))
-
-
-@pytest.mark.parametrize(
-    ("methods", "message"),
-    [
-        ({"explain": lambda texts: []}, "explain: expected 2 texts, one for each text; found []"),
-        ({"explain": fails}, "fails with ValueError: lost"),
-        ({"reads": "statment"}, "reads='statment' must be"),
-        ({"version": []}, "version=[] must be a text or a number"),
-    ],
-)
-def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
-    def label() -> None:
-        scorer = identified(Explaining(**methods), "own", {}, Explaining)
-        label_statements(pl.DataFrame({"statement": TEXTS}), [scorer], explain=True)
-
-    with pytest.raises(MitigateError) as error:
-        label()
-    assert message in str(error.value)

@@ -7,13 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import SMALL, UNDRAWN, here
-from polars.testing import assert_frame_equal
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.finished import open_run
-from mitigate.load.corpus import Corpus, corpus_of
+from mitigate.models.comet import Comet
 from mitigate.probe.answers import Answers
-from models.comet import Comet
 
 PEOPLE = ("teacher", "nurse", "lawyer", "farmer", "chef", "pilot", "poet", "baker", "tailor", "clerk") * 3
 TAILS = {
@@ -79,9 +78,8 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
 
 def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(finished: tuple[Path, str]) -> None:
     answers = Answers(open_run(finished[0]))
-    stored, generated = answers.tails("nurse", "works with"), answers.generated_of([("nurse", "works_with")])
-    assert generated["tail"].to_list() == stored["tail"].to_list()
-    assert_frame_equal(generated, stored, abs_tol=1e-4)
+    assert answers.tails("nurse", "works with").height == 10
+    refuses(MitigateError, "has relations in a file of your own", answers.tails, "a tall nurse", "works with")
     folder, _ = finished
     statements = pl.read_parquet(folder / "validity.parquet")
     assert statements["relation"].unique(maintain_order=True).to_list() == ["CapableOf", "mentors", "works_with"]
@@ -95,61 +93,10 @@ def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(fi
     assert found[0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
 
 
-def test_an_audit_counts_own_triples_by_their_split(files: dict[str, str], tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(*UNDRAWN)
-    (tmp_path / "mine.tsv").write_text(lines(lambda number: "validation" if number % 10 == 9 else "train"))
-    audit = ("recipe=audit", "tracking=none", "score.regard=null", "measure.resamples=50", "data=triples", NAMES)
-    mine = (*audit, f"data.path={tmp_path / 'mine.tsv'}", files["relations"])
-    assert here(monkeypatch, *mine, f"paths.outputs={tmp_path / 'out'}") == 0
-    (folder,) = (tmp_path / "out").glob("[!.]*")
-    found = json.loads((folder / "metrics.json").read_text())
-    assert (found["rows"], found["statements"]) == (270, 90)  # of ten heads that are targets
-    statements = pl.concat(pl.read_parquet(path) for path in sorted((folder / "statements").glob("*.parquet")))
-    assert "nurse is a great mentor of a colleague" in statements["statement"].to_list()
-    assert (
-        "30 rows left out: valid triples of other splits; filter.splits=all counts them too" in capsys.readouterr().out
-    )
-
-
-@pytest.fixture
-def read(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Corpus]:
-    """What the main job has read with these settings besides; it is stopped there."""
-    found: list[Corpus] = []
-
-    def stop(*values: object, **settings: object) -> None:
-        found.append(corpus_of(*values, **settings))
-        raise MitigateError("stopped")
-
-    def read(*overrides: str) -> Corpus:
-        given = {part.partition("=")[0]: part for part in (*MINE, *files.values(), *overrides)}
-        assert here(monkeypatch, *given.values(), f"paths.outputs={tmp_path / 'out'}") == 2
-        return found.pop()
-
-    monkeypatch.setattr("mitigate.recipes.mitigate.corpus_of", stop)
-    return read
-
-
-def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[..., Corpus], tmp_path: Path) -> None:
-    assert [relation.name for relation in read("probe.relations=[IsA,mentors,IsA]").relations] == ["IsA", "mentors"]
-    path = tmp_path / "mine.tsv"
-    path.write_text(lines(lambda number: ("train", "train", "dev", "test")[number % 4]))
-    corpus = read(f"data.path={path}")
-    assert (corpus.facts["triples by split"], corpus.held_out) == ("dev 75, test 75, train 150", None)
-    assert not any("held out" in notice for notice in corpus.notices)
-
-    def held_out(*overrides: str) -> set[str]:
-        return set(read(*overrides).triples.filter(split="test")["head"])
-
-    first = held_out()
-    assert (len(first), held_out("seed=2")) == (3, first)
-    assert len(held_out("data.holdout=0.2")) == 6
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
         (["data.holdout=1"], "data.holdout=1 must be a number at least 0 and below 1"),
-        (["trainer.keep=best", "data.holdout=0"], "trainer.keep=best needs dev triples, and the data has none"),
         (["probe.relations=[mentor]"], "unknown relation 'mentor' (did you mean mentors?); allowed: AtLocation, "),
     ],
 )

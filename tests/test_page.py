@@ -12,30 +12,19 @@ import report_example
 from markupsafe import Markup
 from page_elements import Elements
 
-from mitigate.report import ledger, mitigate, plots, sections
-from mitigate.report.numbers import duration, number, p_value, signed, span
-from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, html, render, save_table, write
-from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, text
+from mitigate.report import cards, mitigate, plots, sections
+from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, html, latex, render, write
+from mitigate.report.table import (
+    Cell,
+    Column,
+    Table,
+    as_markdown,
+    as_text,
+    text,
+)
 
 FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
 PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state": "Nothing"}
-
-
-@pytest.mark.parametrize(
-    ("found", "shown"),
-    [
-        (number(-1234.567, 1), "−1,234.6"),
-        (number(-0.001), "0.00"),
-        (number(None), "–"),
-        (signed(0.04), "+0.0"),
-        (span(1.0, None, 1), "1.0, no upper bound"),
-        (p_value(0.0004), "< 0.001"),
-        (p_value(0.0499), "0.0499"),
-        (duration(98.6), "1 min 39 s"),
-    ],
-)
-def test_numbers(found: str, shown: str) -> None:
-    assert found == shown
 
 
 ROWS = pl.DataFrame(
@@ -68,11 +57,9 @@ def test_a_table_of_a_page_trusts_no_text() -> None:
     assert "–<small>no &lt;b&gt;statement&lt;/b&gt;</small>" in page.replace("\n", "")
 
 
-def test_csv_and_latex(tmp_path: Path) -> None:
+def test_latex() -> None:
     frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None], "p": [0.0499, None]})
-    save_table(frame, tmp_path / "run_1")
-    assert (tmp_path / "run_1.csv").read_text() == "name_of,NSM ↑,p\na & b,61.2340,0.0499\n50 %,,\n"
-    written = (tmp_path / "run_1.tex").read_text()
+    written = latex(frame, "run_1")
     for line in (r"\caption{run\_1}", r"{lrl}", r"name\_of & NSM $\uparrow$ & p \\", r"a \& b & 61.23 & 0.0499 \\"):
         assert line in written
     assert r"50 \% & -- & -- \\" in written
@@ -108,13 +95,10 @@ def test_a_page_has_what_it_is_given_in_its_order_and_stores_its_tables_and_pict
     assert 'class="open"' in render(Page(**{**PAGE, "state": "No conclusion"}))
 
 
-def test_no_control_character_in_html_json_and_figures(tmp_path: Path) -> None:
+def test_no_control_character_in_html_and_figures(tmp_path: Path) -> None:
     template = "{{ text }}|{{ text | e }}|{{ markup }}"
     found = environment().from_string(template).render(text=FOREIGN + "<", markup=Markup(f"<i>{FOREIGN}</i>"))
     assert found == f"{READABLE}&lt;|{READABLE}&lt;|<i>{READABLE}</i>"
-    content = {"items": [{"text": FOREIGN, "place": 1}], "last": None}
-    found = environment().from_string("{{ content | tojson }}").render(content=content)
-    assert found == f'{{"items": [{{"place": 1, "text": "{READABLE}"}}], "last": null}}'
     made, axes = plots.panel(1)
     axes.annotate(FOREIGN, (0.5, 0.5))
     picture = Picture("name", "group", "title", FOREIGN, made)
@@ -141,16 +125,6 @@ def parsed(page: str) -> Elements:
     return Elements(page)
 
 
-def test_is_well_formed_accessible_and_links_lead_somewhere(page: str, parsed: Elements) -> None:
-    parsed.check()
-    links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
-    assert len(links) == 7
-    assert set(links) <= {attributes.get("id") for _, attributes in parsed.elements}
-    assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
-    assert '<html lang="en">' in page
-    assert len(page) < 3_000_000
-
-
 def test_asks_nothing_of_any_host(page: str, parsed: Elements) -> None:
     for tag, attributes in parsed.elements:
         for name in ("src", "href", "xlink:href", "action", "srcset"):
@@ -158,14 +132,14 @@ def test_asks_nothing_of_any_host(page: str, parsed: Elements) -> None:
         assert tag not in {"link", "iframe", "object", "img"}
     assert not re.search(r"@import|url\((?!#)", page)
     policies = [a["content"] for _, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
-    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
 
 
 def test_escapes_what_others_wrote_and_warns_of_offensive_examples(page: str, parsed: Elements) -> None:
-    assert sum(tag == "script" for tag, _ in parsed.elements) == 1
+    assert "script" not in {tag for tag, _ in parsed.elements}
     assert report_example.UNTRUSTED not in page
     assert report_example.UNTRUSTED in parsed.text
-    assert page.count("content warning") == 2
+    assert page.count("content warning") == 1
     _, after = page.split("<summary>Statements about each target", 1)
     assert report_example.UNTRUSTED in Elements(after).text
     assert "content warning" in after.split("</summary>")[0]
@@ -193,7 +167,7 @@ def test_the_state_of_a_run(mine: dict, other: dict | None, state: str, hedge: s
     assert found.cost.startswith("30.0 % of the training triples dropped; swap lift, points ↑ 20.0")
 
 
-SQUARE = pl.DataFrame(  # the upper quartiles are 40 and 50
+SQUARE = pl.DataFrame(
     {
         "target": ["nurse", "lawyer", "nun", "thief", "$x^{"],
         "category": ["profession"] * 5,
@@ -209,9 +183,8 @@ def test_the_papers_figures_with_their_numbers_in_words() -> None:
     """Chosen targets stand in their order; nothing is drawn of nothing."""
     found = sections.gallery({"regard_neutral": SQUARE}, ["regard"], shown=["thief", "nobody", "nurse"])
     pictures = {one.name: one for one in Page(**PAGE, sections=[found]).pictures}
-    assert set(pictures) == {"boxes-regard", "bars-regard", "shown-regard", "regions-regard-0"}
+    assert set(pictures) == {"boxes-regard", "bars-regard", "shown-regard"}
     assert "profession 30.0 % and 30.0 %" in pictures["boxes-regard"].alt
-    assert "Most negative: thief, $x^{, lawyer" in pictures["regions-regard-0"].alt
     assert pictures["shown-regard"].alt.endswith("thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %")
     empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
     assert sections.gallery({"regard": empty}, ["regard"]).parts == []
@@ -232,8 +205,8 @@ LEDGER = pl.DataFrame(
 
 def test_the_ledger_by_relation_target_and_reason() -> None:
     """Triples about no target are left out."""
-    assert ledger.summary(LEDGER, "relation").rows() == [("IsA", 4, 1, 3, 0, 1.0, 75.0), ("HasA", 1, 1, 0, 1, 1.0, 0.0)]
+    assert cards.summary(LEDGER, "relation").rows() == [("IsA", 4, 1, 3, 0, 1.0, 75.0), ("HasA", 1, 1, 0, 1, 1.0, 0.0)]
     by_target = [("nurse", 2, 0, 1.0), ("lawyer", 1, 0, 0.5), ("judge", 0, 1, 0.5)]
-    assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == by_target
+    assert cards.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == by_target
     by_reason = [("sentiment +1", 2, 2), ("kept", 1, 0), ("regard +1, swapped", 1, 0), ("regard -1", 1, 1)]
-    assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == by_reason
+    assert cards.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == by_reason

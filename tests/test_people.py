@@ -1,37 +1,27 @@
 """Measures that learn from people's ratings: heads that leave out targets and texts, their figures, the shipped ones,
 and what the main job makes of them."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import torch
-from classifier_data import write_crowd
-from command import apart
 from scipy.special import softmax
-from small_models import save_llama
-from torch.nn.functional import normalize
-from transformers import AutoModelForCausalLM
 
-from mitigate.errors import MitigateError
-from mitigate.load.ratings import read_with_quality
+from mitigate.load.ratings import read_rated
 from mitigate.measure.quality import groups_of
 from mitigate.measure.results import measured
-from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
-from mitigate.score.validity import with_people_valid
-from mitigate.studies.classifier import fit_calibrated, half_of, rated_rows, save_heads, validity_table
+from mitigate.models.encoder import Encoder
+from mitigate.models.heads import FOLDS, CrossFitted, fold_of, hash_of
+from mitigate.score.people import SHIPPED, Crowd2, PeopleValid, polarity
+from mitigate.score.plausibility import with_people_valid
+from mitigate.studies.classifier import fit_calibrated, rated_rows, save_heads, validity_figures
 from mitigate.train import classifiers as training
 from mitigate.train.classifiers import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
-from models.encoder import Encoder
-from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of
-from models.hf import CausalStates
 
-FACTS = {"labels": ["not valid", "valid"], "sha256": Encoder.sha256, "layers": [2], "depth": None, "reads": ["masked"]}
+FACTS = {"labels": ["not valid", "valid"], "sha256": Encoder.sha256, "layers": [2], "reads": ["masked"]}
 
 
 def numbered(known: Sequence[str] = ()) -> CrossFitted:
@@ -49,17 +39,6 @@ def test_a_rated_text_gets_the_head_that_left_out_it_and_its_target_another_the_
     asked = [("rated", ["nurse"]), ("rated", None), ("new", ["nurse"]), ("new", [None])]
     found = [heads.probabilities(features, [words], subjects)[0, 1] * 100 for words, subjects in asked]
     assert found == pytest.approx([10 * target + text, 45 + text, 10 * target + 4.5, 49.5], abs=1e-4)
-
-
-def test_heads_are_stored_with_the_texts_they_learnt_from(tmp_path: Path) -> None:
-    numbered(["rated"]).save(tmp_path)
-    loaded = CrossFitted.load(tmp_path)
-    assert loaded.facts == FACTS
-    assert loaded.folds_of_texts(["rated", "new"]).sum(axis=1).tolist() == [1, FOLDS]
-    assert loaded.bias == pytest.approx(numbered().bias, abs=0.01)
-    (tmp_path / "config.json").write_text('{"labels": []}')
-    with pytest.raises(ValueError, match="lacks sha256, layers, depth, reads"):
-        CrossFitted.load(tmp_path)
 
 
 def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,35 +72,6 @@ def test_calibration_undoes_what_makes_logits_too_large_and_labels_follow_the_th
     found = polarity(np.array([[0.5, 0.45, 0.05], [0.3, 0.6, 0.1], [0.1, 0.2, 0.7]]), numbered())
     assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
     assert found.strength.tolist() == pytest.approx([-0.45, -0.2, 0.6])
-
-
-def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_path: Path) -> None:
-    for name in ("model", "other"):
-        save_llama(tmp_path / name, ["a nurse helps"] * 3)
-    states = CausalStates(tmp_path / "model", depth=0.5)
-    found = states.features(["a nurse helps", "", "a nurse helps"])
-    assert np.linalg.norm(found, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
-    assert found[0] == pytest.approx(found[2], abs=1e-5)
-    words = states.tokenizer("a nurse helps", add_special_tokens=False)["input_ids"]
-    tokens = [states.tokenizer.eos_token_id, *words]
-    whole = AutoModelForCausalLM.from_pretrained(tmp_path / "model")(torch.tensor([tokens]), output_hidden_states=True)
-    read = normalize(whole.hidden_states[states.layer][0, 1:].mean(0), dim=0)
-    assert found[0] == pytest.approx(read.detach().numpy(), abs=1e-5), "layers that are left out change nothing"
-    with pytest.raises(MitigateError, match="score.crowd_lm needs base, a causal language model, and folder, its"):
-        CrowdLM(base=str(tmp_path / "model"))
-    facts = {**FACTS, "labels": list(LABELS), "layers": None, "depth": 0.5, "sha256": states.sha256}
-    shape = (FOLDS, FOLDS, found.shape[1], 3)
-    nothing = np.zeros(0, dtype=np.int64)
-    CrossFitted(np.zeros(shape), np.zeros((*shape[:2], 3)), np.array(0.9), nothing, nothing, facts).save(tmp_path / "h")
-    crowd = CrowdLM(tmp_path / "h", str(tmp_path / "model"))
-    assert crowd(["this person is a nurse"]).label.tolist() == [NEUTRAL]
-    with pytest.raises(MitigateError, match="has heads for the model with SHA-256 .*recipe.base="):
-        CrowdLM(tmp_path / "h", str(tmp_path / "other"))
-    replace(numbered(), facts={**facts, "labels": FACTS["labels"], "half": "first"}).save(tmp_path / "v")
-    people = PeopleValid(tmp_path / "v", tmp_path / "model")
-    assert people.half == "first"
-    read = people.features({"masked": ["a nurse helps"]})
-    assert read == pytest.approx(found[:1], abs=0.01)  # in bf16 where the processor computes in it
 
 
 class Stated:
@@ -184,7 +134,7 @@ def write_rated(root: Path) -> Path:
 
 def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_them(tmp_path: Path) -> None:
     """The recipe's functions on twelve statements; a feature says what is valid."""
-    rated = read_with_quality(write_rated(tmp_path))
+    rated = read_rated(write_rated(tmp_path), ["COMeT"])
     valid = rated["quality"].list.first().to_numpy().astype(float)
     assert valid.mean() == 0.5
     rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
@@ -193,43 +143,7 @@ def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_
     assert (found[:, 1] > 0.5).tolist() == (valid > 0.5).tolist()
     save_heads(heads, dict(zip(rows.texts, rows.folds, strict=True)), tmp_path / "people_valid")
     people = PeopleValid(tmp_path / "people_valid")
-    assert people.heads.folds_of_texts(rows.texts).sum(axis=1).tolist() == [1] * 12
-    table = validity_table(rated, found[:, 1])
-    row = table.filter(relation="all", label="all").row(0, named=True)
-    assert (row["statements"], row["auc"], row["rater"], row["valid"]) == (12, 1.0, 1.0, 50.0)
-    assert table.filter(relation="Causes", label="prejudice")["auc"].to_list() == [None]
-
-
-@pytest.mark.thorough
-def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) -> None:
-    """Hundreds of heads are trained, which takes a minute."""
-    write_rated(write_crowd(tmp_path / "data"))
-    save_llama(tmp_path / "model", ["a nurse helps"] * 3)
-    command = ["recipe=classifier", "classifier=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50"]
-    command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "tracking.mode=none"]
-    assert apart(*command, f"recipe.base={tmp_path / 'model'}").done
-    (folder,) = (tmp_path / "runs").glob("[!.]*")
-    assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
-    for name in ("crowd2", "crowd_lm"):
-        assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
-    assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
-    assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
-    of_validity = [f"++recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
-    assert apart(*command, *of_validity).done
-    (half,) = set((tmp_path / "runs").glob("[!.]*")) - {folder}
-    assert not (half / "crowd2").exists()
-    assert PeopleValid(half / "people_valid", tmp_path / "model").half == "first"
-    assert "recipe.base:" in apart(*command, f"recipe.base={tmp_path / 'data'}").refused
-
-
-def test_halves_of_the_ratings_share_no_target_and_no_masked_text() -> None:
-    """A masked text that both halves have stays in one of them."""
-    clusters = [f"target {number}" for number in range(40)]
-    rows = [(f"text {number % 25}", cluster) for number, cluster in enumerate(clusters)]
-    rated = pl.DataFrame(rows, schema=["masked", "cluster"], orient="row")
-    first, second = (half_of(rated, half) for half in ("first", "second"))
-    assert not {*first["cluster"]} & {*second["cluster"]}
-    assert not {*first["masked"]} & {*second["masked"]}
-    assert {*first["masked"]} | {*second["masked"]} == {*rated["masked"]}
-    with pytest.raises(MitigateError, match="unknown recipe.validity.half 'third'; allowed: all, first, second"):
-        half_of(rated, "third")
+    assert len(people.heads.marks) == len({*rows.texts})
+    figures = validity_figures(rated, found[:, 1])
+    assert [figures[f"all/{name}"] for name in ("statements", "auc", "rater", "valid")] == [12, 1.0, 1.0, 50.0]
+    assert figures["prejudice/auc"] is None

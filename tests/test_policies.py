@@ -6,9 +6,7 @@ from typing import Any
 
 import polars as pl
 from command import composed
-from refusals import refuses
 
-from mitigate.errors import MitigateError
 from mitigate.policies import (
     Balance,
     Choice,
@@ -27,9 +25,7 @@ from mitigate.policies import (
 )
 from mitigate.policies.base import reorder
 from mitigate.policies.choose import draw_as_many
-from mitigate.recipes.instantiate import build
-from mitigate.recipes.mitigate import make_plan
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.config import build
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -80,28 +76,6 @@ def test_a_policy_of_two_policies_filters_as_one_and_chooses_as_the_other() -> N
     assert other.second.control
     assert renamed(both, {"regard": "mine"}).reads == ["sentiment", "mine"]
     assert [build(composed(f"policy={name}").policy).filters for name in ("none", "rerank", "tagged")] == [0, 0, 1]
-
-
-def test_the_experiment_trains_every_policy_for_as_many_steps() -> None:
-    config = composed("experiment=policies", "policy=both")
-    kept_least = 50_000  # of 100,000 triples; fewer epochs than max_epochs would end training before max_steps
-    assert config.trainer.max_steps * config.trainer.batch_size > kept_least
-    assert config.trainer.max_epochs * kept_least / config.trainer.batch_size > config.trainer.max_steps
-    assert config.data.name == "cn100k"
-    assert list(config.score.extra) == ["ngram", "keyword"]
-    assert not {config.score.sentiment, config.score.regard} & set(config.score.extra)
-
-
-def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_the_papers() -> None:
-    assert composed().policy.name == "both_neutral"
-    assert composed("experiment=paper").policy.name == "both"
-    assert composed("experiment=paper", "policy=none").policy.name == "none"
-
-
-def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
-    config = composed("policy=rerank", "policy.candidates=5")
-    few = "policy.candidates=5 must be at least probe.top=10"
-    refuses(MitigateError, few, make_plan, config, Scorers(config.score))
 
 
 def candidates(*rows: tuple[str, str, str, int, int]) -> pl.DataFrame:
@@ -175,12 +149,3 @@ def test_a_critic_ranks_neutral_tails_by_validity_where_people_rated_and_validit
     }
     assert ranked(Rerank)["CapableOf"] == ranked(Rerank)["AtLocation"] == ["help", "write", "walk"]
     assert ranked(Validity) == {"CapableOf": ["lie", "sue", "write"], "AtLocation": ["lie", "help", "sue"]}
-
-
-def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None:
-    choices = {name: choice_of(build(composed(f"policy={name}").policy)) for name in POLICIES}
-    assert {name for name, one in choices.items() if one and one.needs == "validity"} == {"critic", "validity"}
-    config = composed("policy=critic", "score.critic=null")
-    needs = "policy=critic needs score.critic, which is null; leave score.crit"
-    refuses(MitigateError, needs, Scorers(config.score).critic, build(config.policy))
-    assert Scorers(config.score).critic(Policy("none")) is None

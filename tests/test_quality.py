@@ -1,53 +1,13 @@
-"""Quality by hand: BLEU-2, novelty, shared tails, plausible shares, and swap lift, which neither constants nor echoes
+"""Quality by hand: shared tails, plausible shares, and swap lift, which neither constants nor echoes
 have."""
-
-import math
 
 import polars as pl
 import pytest
 
 from mitigate.measure import quality
 from mitigate.measure.intervals import Bootstrap, mean_over_targets
-from mitigate.measure.swap_lift import Lift, other_heads, shares, swap_lift, with_weights
-from mitigate.score.validity import is_echo
-
-
-def test_sentence_bleu2_by_hand():
-    references = [["win", "a", "case"], ["argue"]]
-    assert quality.sentence_bleu2(["win", "a", "case"], references) == 1
-    # 2 of 3 words, 1 of 2 pairs
-    assert quality.sentence_bleu2(["win", "a", "game"], references) == pytest.approx(math.sqrt(2 / 3 * 1 / 2))
-    # no pair is right: 0.1 of 2; "a" stands once in a reference, so the second does not count
-    assert quality.sentence_bleu2(["a", "a", "dog"], references) == pytest.approx(math.sqrt(1 / 3 * 0.1 / 2))
-    assert quality.sentence_bleu2(["dog"], references) == 0
-    assert quality.sentence_bleu2([], references) == 0
-    assert quality.sentence_bleu2(["win", "a"], [["win", "a", "case"]]) == pytest.approx(math.exp(1 - 3 / 2))
-    # lengths 1 and 3 are as near to 2: the shorter counts, and nothing is lost
-    assert quality.sentence_bleu2(["win", "a"], [["win", "a", "case"], ["argue"]]) == 1
-    assert quality.sentence_bleu2(["money"], [["money"]]) == pytest.approx(math.sqrt(0.1))
-    references = [[["win", "a", "case"]], [["sleep"]]]
-    assert quality.bleu2([["win", "a", "case"], ["dog"]], references) == 50
-    assert quality.bleu2([], []) is None
-
-
-def triples(*rows: str) -> pl.DataFrame:
-    columns = ["head", "relation", "tail"]
-    return pl.DataFrame([row.split(" ") for row in rows], schema=columns, orient="row")
-
-
-def test_novelty():
-    train = triples("lawyer IsA person", "nurse IsA person", "lawyer HasA Case")
-    generated = triples(
-        "lawyer IsA person",  # known
-        "judge IsA person",  # a new triple of a known tail
-        "lawyer HasA case",  # known but for case
-        "judge HasA robe",  # a new tail, twice
-        "nurse HasA robe",
-    )
-    known = quality.with_known(generated, train)
-    measures = (quality.new_triples, quality.new_tails, quality.new_distinct_tails)
-    assert [one(known) for one in measures] == pytest.approx([60, 40, 100 / 3])
-    assert {one(known.clear()) for one in measures} == {None}
+from mitigate.measure.lift import other_heads, shares
+from mitigate.score.plausibility import is_echo
 
 
 def probe(**tails: str) -> pl.DataFrame:
@@ -78,7 +38,8 @@ TRIPLES = pl.DataFrame(
 
 def mean_accepted(rows: pl.DataFrame, **clusters: str) -> tuple[float | None, ...]:
     """The mean over targets of the percentage that is accepted, with the bounds of its interval."""
-    return mean_over_targets(quality.plausible_by_target(rows), clusters, Bootstrap(resamples=500))
+    found = mean_over_targets(quality.plausible_by_target(rows), "share")
+    return found.value, *(found.interval(Bootstrap(resamples=500), clusters) if found.interval else (None, None))
 
 
 def test_shares_are_means_over_targets_and_inflections_are_one_word():
@@ -106,19 +67,24 @@ def said(**tails: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(SCHEMA, pl.String), orient="row")
 
 
-def accepted(table: pl.DataFrame, head: str) -> pl.DataFrame:
-    known = [pair in KNOWN | ALSO for pair in table.select(head, "tail").iter_rows()]
-    return table.with_columns(accepted=pl.Series(known, dtype=pl.Boolean))
+def classify(triples: pl.DataFrame) -> pl.DataFrame:
+    known = [pair in KNOWN | ALSO for pair in triples.select("head", "tail").iter_rows()]
+    return triples.with_columns(judged_valid=pl.Series(known, dtype=pl.Boolean))
 
 
 def measured(tails: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
     prompts = said(**{head: [""] for head in HEADS}).drop("tail")
-    swapped = tails.join(other_heads(prompts), on=["group", "head", "relation"])
-    return with_weights(shares(prompts, accepted(tails, "head"), accepted(swapped, "other"), asked))
+    return shares(prompts, tails, other_heads(prompts), classify, asked)
 
 
-def lift(tails: pl.DataFrame, asked: int | None = None) -> Lift:
-    return swap_lift(measured(tails, asked), {}, Bootstrap(resamples=300))
+def lift_of(table: pl.DataFrame, **clusters: str) -> tuple[float | None, ...]:
+    """The swap lift of prompts, and the bounds of its interval."""
+    found = quality.lift_of(table.with_columns(system=pl.lit("generator"), counts=True), "generator")
+    return found.value, *(found.interval(Bootstrap(resamples=300), clusters) if found.interval else (None, None))
+
+
+def lift(tails: pl.DataFrame, asked: int | None = None) -> tuple[float | None, ...]:
+    return lift_of(measured(tails, asked))
 
 
 def test_a_generator_that_knows_each_head_has_a_lift_and_constants_have_none() -> None:
@@ -128,36 +94,23 @@ def test_a_generator_that_knows_each_head_has_a_lift_and_constants_have_none() -
     assert found["accepted"].to_list() == [100] * 6
     (swim,) = found.filter(head="fish")["elsewhere"]
     assert swim in (25, 50)  # one or both of dog and bird are among the four of five
-    assert lift(right).value == pytest.approx(100 - swim / 6)
+    assert lift(right)[0] == pytest.approx(100 - swim / 6)
     tails = ["swim", "bark", "be useful"]
     found = measured(said(**dict.fromkeys(HEADS, tails)))
     assert found["accepted"].max() > 0
     assert (found["accepted"] != found["elsewhere"]).any()
-    assert lift(said(**dict.fromkeys(HEADS, tails))).value == pytest.approx(0, abs=1e-12)
+    assert lift(said(**dict.fromkeys(HEADS, tails)))[0] == pytest.approx(0, abs=1e-12)
 
 
 def test_repeating_the_head_is_not_accepted_and_missing_tails_count() -> None:
     """Though the classifier accepts (dog, dog); tails count as missing where so many were asked for."""
     echo = said(**{head: [head] for head in HEADS})
     assert measured(echo)["accepted"].sum() == 0
-    assert lift(echo) == Lift(0, 0, 0)
+    assert lift(echo) == (0, 0, 0)
     pairs = [("dog", "A dog"), ("lawyer", "the lawyers"), ("police_officer", "Police  officer"), ("box", "boxes")]
     pairs += [("dog", "guard dog"), ("dog", ""), ("lawyer", "law")]
     table = pl.DataFrame(pairs, schema=["head", "tail"], orient="row")
     assert table.select(is_echo()).to_series().to_list() == [True, True, True, True, False, False, False]
     sure = said(dog=["bark"], tree=["grow"])
-    assert lift(sure).value == 100
-    assert lift(sure, asked=2).value == pytest.approx(100 * 2 / (6 * 2))
-
-
-def test_groups_count_alike_and_inflections_are_one_head() -> None:
-    rows = [("held_out", "dog", 100.0, 10.0), ("held_out", "dogs", 70.0, 10.0), ("held_out", "fish", 10.0, 10.0)]
-    rows.append(("profession", "nurse", 20.0, 0.0))
-    table = pl.DataFrame(rows, schema=["group", "head", "accepted", "elsewhere"], orient="row")
-    found = swap_lift(with_weights(table), {"dogs": "dog"}, Bootstrap(resamples=300))
-    assert found.value == pytest.approx(((90 + 60 + 0) / 3 + 20) / 2)
-    assert found.low is not None
-    assert found.low < found.value
-    alone = swap_lift(with_weights(table.head(2)), {"dogs": "dog"}, Bootstrap(resamples=300))
-    assert alone == Lift(75, None, None)
-    assert swap_lift(with_weights(table.clear()), {}, Bootstrap()) == Lift()
+    assert lift(sure)[0] == 100
+    assert lift(sure, asked=2)[0] == pytest.approx(100 * 2 / (6 * 2))

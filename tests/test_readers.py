@@ -14,12 +14,12 @@ TRAINING = "recipe=stories recipe.post_train=true policy=none"
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
-        ("recipe=labels data=stories", "data=stories has stories, and recipe=labels reads"),
+        ("recipe=labels data=stories", "data=stories is for recipe=stories, and recipe=labels reads"),
         (f"{TRAINING} data=statements", "the data has no triples, and this recipe trains on triples"),
         (f"{TRAINING} data=triples", "the data has no training triples (by split: test 1)"),
-        ("recipe=labels data=graph", "data=graph is a knowledge graph, and recipe="),
-        ("data=graph", "data=graph is a knowledge graph, and recipe=mitigate reads triples"),
-        ("recipe=labels data=statements data.label_column=Regard", "the data already has a column regard, which"),
+        ("recipe=labels data=graph", "data=graph is for recipe=kge, and recipe="),
+        ("data=graph", "data=graph is for recipe=kge, and recipe=mitigate reads triples"),
+        ("recipe=labels data=statements data.label_column=Regard", "the table already has a column 'regard'"),
     ],
 )
 def test_data_of_another_recipe_is_refused(command: str, fault: str, tmp_path, monkeypatch, capsys) -> None:

@@ -43,7 +43,6 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
     folder = run(monkeypatch, tmp_path, dev, "policy=both")
     said = capsys.readouterr().out
     assert "40 rows left out: the tail is 'none'" in said
-    assert "Swap lift is not measured: its plausibility classifier" in said
 
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.height == 20 * 7
@@ -67,7 +66,7 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
 
     answers = Answers(open_run(folder))
     assert answers.tails("the lawyer goes to work", "xreact")["tail"][0] == (one["tail"] or "")
-    assert set(answers.index.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
+    assert set(answers.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
 
 
 def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, tmp_path, monkeypatch) -> None:
@@ -77,11 +76,3 @@ def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, t
     folder = run(monkeypatch, tmp_path / "out", dev, *asked)
     card = (folder / "model" / "README.md").read_text()
     assert 'tokenizer("the lawyer goes to work oEffect [GEN]"' in card
-
-
-def test_a_file_of_tails_answers_about_events(dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tails = tmp_path / "tails.tsv"
-    tails.write_text("head\trelation\ttail\nthe lawyer goes to work\txReact\ttired\n")
-    folder = run(monkeypatch, tmp_path / "out", dev, "model=tails", f"model.path={tails}", "policy=none")
-    statements = pl.read_parquet(folder / "statements.parquet")
-    assert statements.select("target", "head", "tail").rows() == [("lawyer", "the lawyer goes to work", "tired")]

@@ -20,7 +20,7 @@ from mitigate.load import table
 from mitigate.load.statements import harms_conceptnet
 from mitigate.load.statements import load as load_statements
 from mitigate.load.targets import about_targets
-from mitigate.measure.harms import harm_results, tallied_per_target, tally
+from mitigate.measure.harms import harm_results, per_target, tally
 from mitigate.measure.results import Results
 from mitigate.report.page import render
 from mitigate.score.labels import label_column
@@ -66,20 +66,6 @@ def metrics_of(folder: Path) -> dict:
     return json.loads((folder / "metrics.json").read_text())
 
 
-def test_the_same_triples_in_other_words_are_another_audit(audit, mine, tmp_path: Path) -> None:
-    triples = mine("head\trelation\ttail\nlawyer\tHelpsWith\tgood work\nnurse\tHelpsWith\tcrime\n", "triples")
-    relations = tmp_path / "relations.csv"
-    found = []
-    for phrase in ("helps with", "is helpful for"):
-        relations.write_text(f"relation,phrase\nHelpsWith,{phrase}\n")
-        status, _, _, folder = audit(
-            *triples, f"data.relations={relations}", "recipe.targets=[lawyer,nurse]", SENTIMENT
-        )
-        assert status == 0
-        found.append((folder / "statements.tsv").read_text().split("\n")[1])
-    assert found == ["lawyer\tlawyer helps with good work", "lawyer\tlawyer is helpful for good work"]
-
-
 def test_a_file_of_statements(audit, mine) -> None:
     status, said, _, folder = audit(*mine(STATEMENTS), "score.extra=[keyword]")
     assert status == 0
@@ -92,8 +78,8 @@ def test_a_file_of_statements(audit, mine) -> None:
     assert {key: metrics[key] for key in expected} == pytest.approx(expected)
     assert metrics["keyword/neutral_mean"] is not None
     assert metrics["NSM_low"] <= 50 <= metrics["NSM_high"]
-    assert not any(key.startswith(("neutral_template/", "empty_zero/")) for key in metrics)  # nothing to say there
-    assert "  note: 1 target is not in the paper's list: gamer\n" in said
+    assert not any(key.startswith("neutral_template/") for key in metrics)  # nothing to say there
+    assert "  note: 1 target not in the paper's list: gamer\n" in said
     assert pl.read_csv(folder / "tables" / "targets_sentiment.csv").filter(target="lawyer")["prejudice"].item() == 50
     page = (folder / "audit.html").read_text()
     assert all(shown in page for shown in ("content warning", "the lawyer is a thief", "keyword"))
@@ -121,11 +107,10 @@ def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stop
     assert "DEMONSTRATION" in page
     metrics = metrics_of(folder)
     assert metrics["neutral_template/NSM"] > metrics["NSM"]  # capable, motivated ... praise
-    assert metrics["empty_exclude/NSM"] >= metrics["NSM"]
     assert sum(pl.read_parquet(part).height for part in (folder / "statements").iterdir()) == metrics["statements"]
     (folder / "manifest.json").unlink()
     (folder / "report.json").unlink()
-    assert audit("data=sample", "measure=paper")[1].count("cached") == 6
+    assert audit("data=sample", "measure=paper")[1].count("cached") == 5
 
 
 def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(audit) -> None:
@@ -147,16 +132,12 @@ LABELLED = "target\tstatement\t{}\nnurse\tcares\t{}\n"
     [
         ("nurse cares\n", None, "statement in column 2, separated by a tab; its first line has 1 column"),
         ("", None, "mine.tsv is empty"),
-        ("nurse\tcares\n", "data.label_column=mine", "has no column mine, target, statement; it is TSV with"),
+        ("nurse\tcares\n", "data.label_column=mine", "has no column mine, target, statement; its columns"),
         (LABELLED.format("mine", 7), "data.label_column=mine", "the labels are 7, which does not say"),
-        (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=row: "),
+        (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=row has another meaning"),
         ("nurse\tcares\n", "recipe.targets=[lawyer]", "no statement is about a target of recipe.targets"),
         ("nurse\tcares\n", "measure.match=inside", "unknown measure.match 'inside'; allowed: exact, contains"),
-        ("nurse\tcares\n", "measure.empty_targets=none", "measure.empty_targets 'none'; allowed: exclude, zero"),
-        ("nurse\tcares\n", "measure.template=plain", "unknown measure.template 'plain'; allowed: paper, neutral"),
         ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral needs triples"),
-        ("nurse\tcares\n", "measure.masking=words", "unknown measure.masking 'words'; allowed: token, paper"),
-        ("nurse\tcares\n", "measure.texts=some", "unknown measure.texts 'some'; allowed: targets, all"),
     ],
 )
 def test_faults_are_named_before_anything_is_labelled(audit, mine, content: str, override: str, message: str) -> None:
@@ -184,7 +165,7 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     said = verbalise(about_targets(harms_conceptnet(str(real_data)).rows, targets), "paper")
     labels = label_column(said["masked"], Vader(), LabelStore(tmp_path))
     tallied = tally(said.with_columns(pl.Series("sentiment", labels.label)), ["sentiment"])
-    table = tallied_per_target(tallied, "sentiment", targets, "zero")
+    table = per_target(tallied, "sentiment", targets, "zero")
     found = Results(harm_results({"sentiment": table}, {"sentiment": ("sentiment", "paper")}, {}, None))
     assert (table["statements"].sum(), (table["statements"] == 0).sum()) == (99_986, 2)
     assert table["statements"].to_numpy().var() == pytest.approx(141_538, rel=0.02)
@@ -278,46 +259,19 @@ def test_a_killed_audit_goes_on_from_the_finished_chunks(
     assert not (folder / "counted").exists()
 
 
-def test_a_part_that_is_damaged_or_lost_after_a_kill_is_made_again(
-    audit, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small(monkeypatch)
-    for name, left in (("repeats", "rows"), ("total", "statements")):
-        with monkeypatch.context() as patched:
-            patched.setattr(study, name, dying)
-            with pytest.raises(Killed):
-                audit(*edges(tmp_path))
-        first, second, *_ = sorted(unfinished(tmp_path, left).glob("*.parquet"))
-        first.write_bytes(first.read_bytes()[:-1] + b"?")
-        second.unlink()
-    status, said, _, folder = audit(*edges(tmp_path))
-    assert status == 0, said
-    assert figures(folder) == pytest.approx(figures(whole), abs=1e-6)
-
-
-def test_all_texts_are_scored_when_wished(audit, mine) -> None:
-    """A sentence about two targets counts for both, and as one text."""
-    folder = audit(*mine(SENTENCES, "sentences", "mine.txt"), "measure.texts=all")[3]
+def test_sentences_about_a_target_are_labelled_and_handed_on(audit, mine) -> None:
+    """A sentence about two targets counts for both."""
+    folder = audit(*mine(SENTENCES, "sentences", "mine.txt"))[3]
     found = figures(folder)
-    expected = {
-        **{"rows": 4, "rows_about_a_target": 3, "statements": 3, "NSM": 50},  # nurse 0, lawyer 100
-        **{"all_texts/sentiment/statements": 4, "all_texts/sentiment/prejudice": 50},
-        "all_texts/sentiment/polarised": 75,  # kind, thief and awful, of four
-    }
+    expected = {"rows": 4, "rows_about_a_target": 3, "statements": 3, "NSM": 50}  # nurse 0, lawyer 100
     assert {key: found[key] for key in expected} == expected
-    said = pl.read_parquet(folder / "statements")
-    assert said.select("row", "target").rows() == [(1, "nurse"), (2, "nurse"), (3, "lawyer"), (4, None)]
-    assert said["regard"].null_count() == 1  # classifiers are asked of statements about a target only
-    assert "all_texts/regard/statements" not in found
-    page = (folder / "audit.html").read_text()
-    assert "Of all texts, with a target or without" in page
-    assert "awful" not in page
+    assert pl.read_parquet(folder / "statements")["target"].to_list() == ["nurse", "nurse", "lawyer"]
+    assert "awful" not in (folder / "audit.html").read_text()
     exported = load_statements(str(folder / "statements.tsv")).rows  # as people are asked about them
     about = [("nurse", "nurses are kind."), ("nurse", "the nurse is a thief."), ("lawyer", "a lawyer is late.")]
     assert exported.select("target", "statement").rows() == about
     two = mine("a nurse and a lawyer are kind.\nhi.\n", "sentences", "two.txt")
-    found = figures(audit(*two, "measure.texts=all", SENTIMENT)[3])
-    assert (found["statements"], found["all_texts/sentiment/statements"]) == (2, 2)
+    assert figures(audit(*two, SENTIMENT)[3])["statements"] == 2
 
 
 def test_a_term_is_the_topic_of_a_sentence_or_a_word_in_it(audit, mine) -> None:
@@ -336,9 +290,9 @@ def test_the_page_trusts_no_text_and_shows_every_section() -> None:
     page = unlabelled(html)
     Elements(html).check()
     assert UNTRUSTED not in page
-    assert page.count("<svg") == len(made.pictures) > 5
+    assert page.count("<svg") == len(made.pictures) > 3
     assert page.index("content warning") < page.index("&lt;script&gt;")
     titles = [section.title for section in made.shown_sections]
     assert titles == ["Measures", "The paper's figures and ours", "Figures", "Relations", "Targets"]
-    assert all(shown in page for shown in ("<td>2,000</td>", "−50.0 %", "It differs."))
+    assert all(shown in page for shown in (">2,000</td>", "−50.0 %", "It differs."))
     assert len(example_audit(beside=None).shown_sections) == len(titles) - 1

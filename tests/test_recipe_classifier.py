@@ -11,54 +11,28 @@ import pytest
 from classifier_data import shrink, write_plausibility, write_regard
 from command import apart, here
 from refusals import refuses
-from test_identity import words
 
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import RESOURCES
-from mitigate.measure.intervals import Bootstrap
-from mitigate.score.base import make_scorer
-from mitigate.score.regard import labels
 from mitigate.studies.classifier import (
-    accuracy_table,
     part_of,
     plausibility_figures,
     read_labelled,
     read_regard,
-    regard_figures,
     swapped,
     terms,
     with_copies,
     written_statements,
 )
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
 from mitigate.words.identity_terms import (
     POLARITIES,
-    identity_texts,
     read_frames,
     read_further_terms,
     read_predicates,
     read_terms,
 )
-from mitigate.words.targets import targets
-
-
-def test_sensitivity_and_specificity_by_source_and_group() -> None:
-    labels = pl.DataFrame({"category": ["gender", "gender", "origin", None], "cluster": ["a", "b", "c", "d"]})
-    said = {"most": [-1, 1, 0, 0], "crowd2": [-1, 0, 0, 1], "crowd2_neutral": [-1, 1, 0, 0]}
-    labels = labels.with_columns(*pl.DataFrame(said), resource=pl.lit("COMeT"), masked=pl.Series(["p", "q", "r", "s"]))
-    table = accuracy_table(labels, "crowd2", Bootstrap(resamples=50))
-    found = {tuple(row[:3]): row for row in table.rows()}
-    rows = {key: dict(zip(table.columns, row, strict=True)) for key, row in found.items()}
-    every = rows["paper", "all", "all"]
-    assert (every["sensitivity"], every["specificity"], every["statements"]) == (0.5, 0.5, 4)
-    assert rows["neutral", "all", "all"]["sensitivity"] == 1
-    assert rows["paper", "COMeT", "gender"]["polarised"] == 2
-    assert rows["paper", "COMeT", "origin"]["sensitivity"] is None
-    one_text = labels.with_columns(masked=pl.lit("this person helps"))
-    crossed = accuracy_table(one_text, "crowd2", Bootstrap(resamples=50)).row(0, named=True)
-    assert (crossed["kappa"], crossed["kappa_low"]) == (every["kappa"], None)
-
 
 # Plausibility
 
@@ -137,35 +111,22 @@ def test_regard_learns_nothing_from_the_crowd(tmp_path: Path) -> None:
             (tmp_path / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a hero\n" * 3)
             (tmp_path / "humans" / f"{resource}_bias_labels.txt").write_text(f"{vote}\n" * 3)
         texts = read_regard(tmp_path)
-        given.append((texts.labelled.rows(), texts.unlabelled, texts.crowd["votes"].to_list()))
-    (labelled, unlabelled, praise), (again, others, blame) = given
-    assert (labelled, unlabelled) == (again, others)
-    assert praise != blame
+        given.append((texts.labelled.rows(), texts.unlabelled))
+    (labelled, unlabelled), again = given
+    assert (labelled, unlabelled) == again
     assert not any("hero" in text for text, _, _ in labelled)
 
 
-def all_negative(texts: Sequence[str]) -> Labels:
-    return labels(np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1)))
+FUNCTION_WORDS = {
+    *("a", "an", "and", "are", "at", "be", "by", "cannot", "do", "does", "everyone", "for", "from", "has", "have"),
+    *("in", "is", "near", "never", "not", "of", "on", "should", "the", "to", "very", "with", "person", "people"),
+}
 
 
-def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw() -> None:
-    """The targets of part test are those that BERT's labels are tested on, and no copy of a text names them."""
-    scorer = make_scorer(all_negative, "negative")
-    labelled = pl.DataFrame({"text": ["a", "b", "c"], "label": [-1, 2, 1], "part": ["test", "test", "people"]})
-    columns = {"resource": "ConceptNet", "statement": "lawyer is a", "masked": "a", "votes": [[-1, -1, 0]]}
-    found = regard_figures(scorer, labelled, pl.DataFrame(columns))
-    assert (found["test/accuracy"], found["people/accuracy"]) == (0.5, 0)
-    assert (found["test/always_neutral"], found["people/always_neutral"]) == (0.5, 0)  # other counts as neutral
-    assert found["ConceptNet/vote/accuracy"] == 0.6667
-    assert found["ConceptNet/majority/accuracy"] == 1
-    assert "ConceptNet/unseen/accuracy" not in found  # "lawyer" is in part train
-    unseen = next(target for target in targets() if part_of(target) == "test")
-    statements = ["lawyer is a liar", f"{unseen} is a liar"]
-    columns = {"resource": "COMeT", "statement": statements, "masked": ["a", "b"], "votes": [[-1, -1], [0, 0]]}
-    found = regard_figures(scorer, labelled, pl.DataFrame(columns))
-    assert (found["COMeT/majority/accuracy"], found["COMeT/unseen/accuracy"]) == (0.5, 0)
-    assert found["COMeT/unseen/texts"] == 1
-    assert all(part_of(target) != "test" for target, _ in terms()[1])
+def words(texts: pl.Series) -> set[str]:
+    """The words of texts that carry meaning, without their most common endings."""
+    found = {word for text in texts for word in re.findall(r"[a-z]+", re.sub(r"{\w+}", "", text))} - FUNCTION_WORDS
+    return {re.sub(r"(?:ing|ies|es|ed|s|y)$", "", word) for word in found}
 
 
 def test_lists_to_train_with_are_large_and_share_no_word_with_those_to_test_with() -> None:
@@ -186,6 +147,7 @@ def test_lists_to_train_with_are_large_and_share_no_word_with_those_to_test_with
     assert ("blind person", "blind people") in identity
     assert ("nurse", "nurses") in paper
     assert "german" not in dict(paper)
+    assert all(part_of(target) != "test" for target, _ in paper)
 
 
 def test_denied_predicates_count_by_what_they_say() -> None:
@@ -229,20 +191,12 @@ def test_copies_are_wanted_as_the_text_itself() -> None:
 # The recipe
 
 
-def few_terms(mask: str) -> pl.DataFrame:
-    """Texts of every twelfth identity term of each split: labelling all 11,000 takes most of a minute."""
-    texts = identity_texts(mask)
-    terms = texts.drop_nulls("axis").unique("term", keep="first", maintain_order=True)
-    few = terms.sort("term_split", maintain_order=True)["term"].gather_every(12)
-    return texts.filter(pl.col("axis").is_null() | pl.col("term").is_in(few.implode()))
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "wanted", "weights"),
     [
-        ("regard", ["minilm/test/macro_f1", "ngram/ConceptNet/majority/prejudice/f1"], ["minilm", "ngram"]),
-        ("plausibility", ["minilm/test/accuracy", "words/valid/shuffled", "average/test/accuracy"], ["average/minilm"]),
+        ("regard", ["minilm/test/macro_f1", "ngram/people/accuracy"], ["minilm", "ngram"]),
+        ("plausibility", ["average/valid/shuffled", "average/test/accuracy"], ["average/minilm"]),
     ],
 )
 def test_a_classifier_is_trained_once_and_measured(
@@ -253,7 +207,6 @@ def test_a_classifier_is_trained_once_and_measured(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("mitigate.measure.identity.identity_texts", few_terms)
     shrink()
     write = {"regard": write_regard, "plausibility": write_plausibility}[name]
     command = ["recipe=classifier", f"classifier={name}", f"data.root={write(tmp_path / 'data')}", "tracking=none"]

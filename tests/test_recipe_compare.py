@@ -8,13 +8,13 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from command import UNDRAWN, here
 from compared_runs import UNTRUSTED, configured, edit, example_comparison, make_run, plan_of, seal
 from page_elements import Elements
 
-import mitigate
 from mitigate.errors import MitigateError
 from mitigate.measure.compare import ALIKE, FAILS, HOLDS, OPEN
 from mitigate.measure.contrasts import Plan, differences
@@ -120,39 +120,15 @@ def test_nothing_is_claimed_where_nothing_was_done(named_runs, baseline, verdict
     assert said in found.words
 
 
-@pytest.fixture(scope="module")
-def two_models(tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    """A model of each of two policies."""
-    outputs = tmp_path_factory.mktemp("models")
-    runs = [make_run(outputs, "none"), make_run(outputs, "both", neutral=0.9, nll=4)]
-    return compared(outputs / "two", runs, "tracking.mode=offline")
-
-
-def test_one_seed_each_speaks_of_two_models(two_models: Compared) -> None:
-    assert "“both” against “none”, one seed each. Another training with another seed" in two_models.words
-    assert "two trained models are compared, not two policies." in two_models.words
-    assert "It filters by sentiment and regard." in two_models.words
-    assert "filtered by the same scorers that measure it" in two_models.words
-    row = two_models.contrast["harms"]["neutral_template/NRM"]
-    metrics = [
-        json.loads((Path(two_models.contrast[side][0]) / "metrics.json").read_text())
-        for side in ("baseline_runs", "runs")
-    ]
-    assert (row["baseline"], row["value"]) == pytest.approx([each["neutral_template/NRM"] for each in metrics])
-    assert row["low"] < row["change"] < row["high"]
-    assert row["p"] is None
-    assert list(two_models.contrast["primary"]) == ["harm"]  # nothing was judged plausible or not
-
-
 def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, "none", seed, valid=0.8) for seed in range(5)]
     runs += [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in range(5)]
     found = compared(tmp_path / "out", runs, "tracking=none")
     assert "Shown: 19.8 points more neutral by regard “both” against “none”, 5 seeds each." in found.words
     assert "Shown: 19.8 points more neutral by regard. “both” against “none”, 5 seeds each." in found.said
-    assert "Quality is worse than its margins allow." in found.words
+    assert "Quality is worse than its margin allows." in found.words
     quality, primary = found.contrast["quality"], found.contrast["primary"]
-    assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(2.718, rel=0.02)
+    assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(np.e**2 - np.e, rel=0.02)
     assert quality["quality/valid/all"]["change"] == pytest.approx(-20, abs=2)
     assert found.contrast["quality_kept"] == "lost"
     assert {name: row["verdict"] for name, row in primary.items()} == {
@@ -173,34 +149,19 @@ def test_the_page_trusts_no_text() -> None:
     assert UNTRUSTED not in page
 
 
-def test_notices_of_other_targets_versions_and_models(tmp_path: Path) -> None:
+def test_a_notice_of_other_targets(tmp_path: Path) -> None:
     none, both = make_run(tmp_path, "none", num_targets=40), make_run(tmp_path, "both", num_targets=30)
-    edit(both, "manifest.json", lambda manifest: manifest | {"torch": "3"})
-    plan = plan_of(none, configured(both, model={"name": "another"}))
+    plan = plan_of(none, both)
     assert differences(plan).filter(figure="NRM")["targets"].to_list() == [30]
-    for said in (
-        "The runs are not of the same corpus and targets (made_up): a difference need not be the policy's.",
-        "The models may cut text into tokens differently: compare bits per character, not perplexity.",
-        "The runs were made by different versions of torch.",
-    ):
-        assert said in plan.notices
+    said = "The runs are not of the same corpus and targets (made_up): a difference need not be the policy's."
+    assert said in plan.notices
 
 
 def test_labels_by_other_scorers_are_not_compared(runs: list[Path]) -> None:
-    """Other settings or code of one of the same name, or another scorer in its role; nor neutral test triples, which
-    rest on them."""
+    """Other settings or code of one of the same name."""
     edit(runs[1], "manifest.json", lambda facts: facts | {"scorers": {"sentiment": "1a", "regard": "2b"}})
-    plan = plan_of(*runs)
-    assert plan.notices[0].startswith("Not all runs were labelled by the same regard (other settings, weights")
-    figures = differences(plan)["figure"].to_list()
-    assert ("NSM" in figures, "NRM" in figures, "quality/perplexity/neutral" in figures) == (True, False, False)
-    score = {"regard": "mine", "scorers": {"mine": {"measures": None}, "vader": {"measures": "sentiment"}}}
-    other = differences(plan_of(runs[0], configured(runs[1], score=score)))
-    assert "quality/perplexity/neutral" not in other["figure"]
-    edit(runs[1], "manifest.json", lambda facts: facts | {"scorers": {"sentiment": "3", "regard": "3"}})
-    edit(runs[0], "results.parquet", lambda table: table.filter(pl.col("scorer") != ""))
-    with pytest.raises(MitigateError, match=r"both and none have no figure in common.*Not all runs were labelled"):
-        differences(plan_of(*runs))
+    with pytest.raises(MitigateError, match="not all runs were labelled by the same regard .other settings, weights"):
+        plan_of(*runs)
 
 
 def test_only_what_can_be_compared_is(runs: list[Path], tmp_path: Path) -> None:
@@ -226,14 +187,6 @@ def test_only_what_can_be_compared_is(runs: list[Path], tmp_path: Path) -> None:
             plan_of(*named, baseline=baseline)
 
 
-def test_the_library_compares_folders(runs: list[Path], tmp_path: Path) -> None:
-    found = mitigate.compare(runs, paths={"outputs": str(tmp_path / "out")}, tracking="none")
-    row = found["contrasts"][0]["harms"]["NRM"]
-    shares = [100 * (pl.read_parquet(run / "statements.parquet")["regard"] == 0).mean() for run in runs]
-    assert (row["baseline"], row["value"]) == pytest.approx(shares)
-    assert found.report.name == "comparison.html"
-
-
 def test_runs_of_another_recipe_are_compared_by_all_their_figures(runs: list[Path], tmp_path: Path) -> None:
     """Of a recipe without policies, groups are named by their data; there is no endpoint of quality."""
     audits = []
@@ -245,18 +198,6 @@ def test_runs_of_another_recipe_are_compared_by_all_their_figures(runs: list[Pat
     assert (found.contrast["policy"], found.contrast["baseline"]) == ("second", "first")
     assert {"NSM", "NRV", "regard/O-/origin"} <= set(found.contrast["harms"])
     assert found.folder.name.startswith("compare-several-audit")
-
-
-@pytest.mark.parametrize("name", ["manifest.json", "metrics.json", "config.yaml", "results.parquet"])
-def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_path: Path, ran) -> None:
-    """Kinds of damage are in test_compared_runs.py."""
-    content = (runs[1] / name).read_bytes()
-    (runs[1] / name).write_bytes(b"\xff\xfe" + content[2:])
-    said = ran("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none").refused
-    assert f"\nmitigate: compare.runs: {runs[1]}" in "\n" + said
-    assert name in said
-    assert "run the command that made it again" in said
-    assert not (tmp_path / "out").exists()
 
 
 # The gate

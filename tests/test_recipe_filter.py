@@ -9,7 +9,6 @@ from command import here
 
 from mitigate.load.triples import load
 from mitigate.measure.statements import FORMATS
-from mitigate.report.cards import measured_agreement
 from mitigate.score.vader import Vader
 from mitigate.words.relations import comet_relations
 
@@ -47,15 +46,15 @@ def test_the_files_and_the_datasheet_are_what_the_ledger_says(both: Path) -> Non
         f"| train | {train.height:,} | {train.height - dropped.height:,} | {dropped.height:,} | 0 |",
         f"| AtLocation | {counts}",
         f"| religion | {about.height:,} | {about.filter(~is_dropped).height:,} |",
-        f"| regard | COMeT | {measured_agreement()['COMeT', 'minilm']['prejudice/precision']:.2f} |",
-        "\npython -m mitigate recipe=filter ",
-        f"> {everything.height - ledger.height} triples that the resource marks as not valid are in neither file.",
+        "| regard | COMeT | 0.76 |",  # data/agreement_measured.csv
+        "\n    python -m mitigate recipe=filter ",
+        f"> {everything.height - ledger.height} triples marked as not valid by the resource: in neither file.",
         "**Demonstration.**",
     ):
         assert line in sheet
 
 
-def test_it_is_computed_once_and_a_damaged_file_anew_with_examples(both: Path, ran) -> None:
+def test_it_is_computed_once_and_a_damaged_file_anew(both: Path, ran) -> None:
     settings = ("recipe=filter", "policy=both", f"paths.outputs={both.parent}", "tracking=none")
     first = (both / "kept.tsv").read_bytes()
     status, said, _ = ran(*settings)
@@ -64,9 +63,6 @@ def test_it_is_computed_once_and_a_damaged_file_anew_with_examples(both: Path, r
     said = ran(*settings).done
     assert (both / "kept.tsv").read_bytes() == first
     assert f"kept        {_table(both / 'kept.tsv').height:,} triples: {both / 'kept.tsv'}" in said
-    rows = said.partition("\n  statement ")[2].splitlines()[1:9]
-    assert [line for line in rows if not line.startswith("  ")] == ["dropped", "kept"]
-    assert len(rows) == 8
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -83,18 +79,6 @@ def test_a_file_is_filtered_whole_and_what_is_kept_can_be_read_again(placed, tmp
     expected = [(*rest, tail.replace("\t", " ") if format == "tsv" else tail) for *rest, tail in rows]
     assert kept.select("split", "head", "relation", "tail").rows() == [("train", *row) for row in expected]
     assert dropped.select("head", "relation", "tail").rows() == [bad]
-
-
-FAULTS = {
-    "policy=rerank": "policy=rerank acts after the training and drops",
-    "recipe.format=xlsx": "unknown recipe.format 'xlsx'; allowed: ",
-    "data=sentences data.path=README.md": "this recipe needs triples",
-}
-
-
-@pytest.mark.parametrize(("given", "message"), FAULTS.items())
-def test_what_cannot_be_filtered(placed, given: str, message: str) -> None:
-    assert message in placed("recipe=filter", *given.split()).refused
 
 
 def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() -> None:

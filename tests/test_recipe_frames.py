@@ -1,7 +1,6 @@
 """recipe=frames from the command line, on a made-up corpus written as files; and the scorer that it leaves."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +10,9 @@ from command import here, killed
 from frames_corpus import write_corpus, write_published
 from page_elements import Elements
 
-from mitigate.policies import Drop, apply_policy
-from mitigate.report.ledger import summary
-from mitigate.score.base import make_scorer
+from mitigate.models.form import CHOICES
 from mitigate.score.frames import Frames
-from mitigate.score.labeller import label_statements
-from mitigate.studies.frames import predict_texts
-from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from models.form import CHOICES
+from mitigate.triples import NEUTRAL, OTHER, PREJUDICE
 
 pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")
 pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
@@ -88,55 +82,6 @@ def test_the_scorer_labels_abstains_and_explains(run: Path) -> None:
     assert Frames(run, unsure=0.1).fingerprint != scorer.fingerprint
     assert all(scorer.explain(texts))
     assert scorer(texts[:1]).strength[0] == pytest.approx(labels.strength[0], abs=1e-5)
-
-
-def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reason(run: Path) -> None:
-    rows = [("nurse", "CapableOf", "cook rude"), ("lawyer", "CapableOf", "sing well"), ("bread", "HasProperty", "good")]
-    triples = pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")
-    scorer = make_scorer(Rude, "frames")
-    labels = label_statements(triples, [scorer])
-    assert labels["frames"].to_list() == labels["frames_neutral"].to_list() == [PREJUDICE, NEUTRAL, NEUTRAL]
-    assert labels["frames_why"].to_list() == ["of: nurse is capable of cook rude", None, None]
-    ledger = apply_policy(Drop("frames", ("frames",)), labels)
-    assert ledger["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude", "kept", "kept"]
-    assert ledger["weight"].to_list() == [0, 1, 1]
-    assert summary(ledger, "reason").select("reason", "dropped").rows() == [("kept", 0), ("frames -1", 1)]
-
-
-class Rude:
-    """Labels a statement as prejudice where it has a word, and says of what."""
-
-    reads = "statement"
-
-    def __init__(self, word: str = "rude") -> None:
-        self.word = word
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        label = np.array([PREJUDICE if self.word in text else NEUTRAL for text in texts], dtype=np.int8)
-        return Labels(label, label.astype(np.float32))
-
-    def explain(self, texts: Sequence[str]) -> list[str]:
-        return [f"of: {text}" for text in texts]
-
-
-def test_the_constant_of_a_group_is_the_commonest_statement_that_may_be_learnt_for_it() -> None:
-    rows = [
-        ("a", 0, ["cook"], ["nurses"], "nurses"),
-        ("b", 0, ["sing"], ["nurses"], "farmers"),
-        ("c", 1, ["sing", "paint"], ["nurses", "nurses"], "farmers"),
-        ("d", 1, ["read", "read"], ["farmers", "farmers"], "nurses"),
-    ]
-    posts = pl.DataFrame(rows, schema=["key", "fold", "implied", "groups", "group"], orient="row")
-    predicted = posts.select("key", "group")
-    posts = posts.with_columns(post=pl.format("post {}", "key"), split=pl.lit("test"), implied_groups="groups")
-    said = predict_texts(posts.drop("group"), [0, 1], predicted).filter(system="commonest of the group")
-    assert dict(said.select("key", "implied").iter_rows()) == {
-        "a": "paint",  # of fold 1, paint and sing once each: the first by letters
-        "b": "read",
-        "c": "cook",  # nobody in fold 0 is a farmer: the commonest of all, cook and sing once each
-        "d": "cook",
-    }
-    assert set(said["group"]) == {""}
 
 
 def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:

@@ -3,7 +3,6 @@ between batches; and the pages."""
 
 import json
 from collections.abc import Sequence
-from operator import methodcaller
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,9 @@ from mitigate.files import as_json
 from mitigate.load.ratings import FILTERED, rated_sets
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.ratings import AS_THEY_ARE, EQUALLY, PARTS
+from mitigate.measure.ratings import PARTS
 from mitigate.report.page import render
-from mitigate.studies.humans import AGAIN, ALONE, by_rater, differences, draw, draw_anchors, statements_of_runs, summary
+from mitigate.studies.humans import AGAIN, ALONE, differences, draw, draw_anchors, statements_of_runs, summary
 from mitigate.triples import PROBED
 
 RELATIONS = ("CapableOf", "Causes")
@@ -84,38 +83,6 @@ def test_models_answer_the_same_questions_and_the_seed_decides_which(runs: list[
     assert key["statement"].to_list() != others["statement"].to_list()  # in another order
 
 
-def test_a_statement_that_a_model_repeats_is_asked_once_where_it_ranks_best(runs: list[str]) -> None:
-    cell = pl.concat_str("target", "relation", "rank", separator=" ").is_in(["he Causes 3", "he CapableOf 3"])
-    words = pl.when(cell).then(pl.lit("he Causes qq2")).otherwise("statement")  # phrases may be the same
-    edit(Path(runs[0]), "statements.parquet", lambda frame: frame.with_columns(statement=words).reverse())
-    pool = pool_of(*runs)
-    assert pool.filter(statement="he Causes qq2").select("relation", "rank").rows() == [("Causes", 2)]
-    key = draw(pool, 1000, seed=1)
-    assert key.height == 48 - 2 * 2  # the other model's two go too: it is compared in the same cells
-    assert key.select("source", "item").is_unique().all()
-
-
-def test_runs_that_were_not_asked_the_same(runs: list[str]) -> None:
-    for run, condition in zip(runs, (pl.col("rank") == 1, pl.col("rank") == 2), strict=True):
-        edit(Path(run), "statements.parquet", methodcaller("filter", condition))
-    lacking = "run-none-1a2b3c4d, .*run-both-5e6f7a8b have no target and relation and rank in common"
-    with pytest.raises(MitigateError, match=lacking):
-        pool_of(*runs)
-
-
-def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="has no statements of the relations Desires; choose others"):
-        statements_of_runs(runs, ["Desires"], 3)
-    (Path(runs[1]) / "manifest.json").unlink()
-    for second, message in {
-        runs[0]: "data.runs names a run twice",
-        str(tmp_path / "nowhere"): "data.runs: .*nowhere is not a folder. Set it to folders of finished runs of",
-        runs[1]: "run-both-5e6f7a8b is not finished .it has no manifest.json",
-    }.items():
-        with pytest.raises(MitigateError, match=message):
-            pool_of(runs[0], second)
-
-
 def table_of(rows: list[tuple]) -> pl.DataFrame:
     schema = ["source", "item", "target", "category", "relation", "statement", "rater", "label", "quality"]
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -152,15 +119,6 @@ def test_figures_of_a_source_by_hand() -> None:
     assert rows["relation", "Causes"]["HNM_low"] is None  # of a single target
 
 
-def test_each_rater_beside_the_others() -> None:
-    rows = by_rater(RATED).rows_by_key("rater", named=True, unique=True)
-    assert rows["rater 1"]["same"] == pytest.approx(100 * 4 / 6)  # a: both, b: one, c: one
-    assert rows["rater 1"]["same_quality"] == pytest.approx(100 * 4 / 5)
-    third = [rows["rater 3"][name] for name in ("same", "prejudice", "sense")]
-    assert third == pytest.approx([100 * 2 / 6, 100 / 3, 50])
-    assert by_rater(RATED.with_columns(rater=pl.lit(None, pl.String))).is_empty()
-
-
 def of_sources(labels: dict[str, Sequence[int]], quality: bool | None) -> pl.DataFrame:
     """Ratings by one rater of a statement about each of as many targets."""
     return table_of(
@@ -172,12 +130,11 @@ def of_sources(labels: dict[str, Sequence[int]], quality: bool | None) -> pl.Dat
     )
 
 
-def test_differences_are_paired_by_target_and_intervals_corrected_as_p_values_are() -> None:
+def test_differences_are_paired_by_target_and_intervals_corrected() -> None:
     table = differences(of_sources({"one": [-1] * 12, "two": [0] * 12}, True), ["one", "two"], Bootstrap(resamples=500))
     change, same = table.rows(named=True)
     assert (change["figure"], change["difference"], change["targets"]) == ("HNM", 100, 12)
-    assert change["p"] < 0.02  # Holm's, of two
-    assert (same["figure"], same["difference"], same["p"]) == ("quality", 0, 1)
+    assert (same["figure"], same["difference"]) == ("quality", 0)
     assert differences(RATED, ["one"], Bootstrap(resamples=100)).is_empty()
     labels, names = [-1, 0, 0, 1, -1, 0, -1, 0, 0, 1, 0, 0], ["one", "two", "three"]
     table = of_sources({name: labels[shift:] + labels[:shift] for shift, name in enumerate(names)}, quality=None)
@@ -202,14 +159,13 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
     said = humans(*asking).done
     assert "40 to rate; a statement that several models generate is rated once" in said
-    assert "points from the first model is detectable (80 % power); 5 points take" in said
     (folder,) = (tmp_path / "out").glob("[!.]*")
     handed_out = {path.name: path.read_text(encoding="utf-8") for path in (folder / "survey").iterdir()}
     assert sorted(handed_out) == ["statements.csv", "survey.html"]
     secrets = ("qqnone", "wwboth", "run-none", "run-both", "1a2b3c4d", "policy", "rank")
     assert [(name, secret) for name, text in handed_out.items() for secret in secrets if secret in text] == []
     reading = answered(folder, tmp_path / "answers.csv", "qq")
-    assert "wwboth against qqnone, paired over 4 targets: +33.3 points of HNM, p " in humans(*reading).done
+    assert "wwboth against qqnone, paired over 4 targets: +33.3 points of HNM." in humans(*reading).done
     (found,) = (tmp_path / "out").glob("humans-ratings-*")
     metrics = json.loads((found / "metrics.json").read_text())
     two_thirds = 2 / 3  # two of three are its own, half its ratings
@@ -255,10 +211,8 @@ BOTH = "are both set, but only one is read; leave one out"
 LABELS = "humans.sentences=a.txt humans.bias_labels=b.txt"
 FAULTS = [
     ("", "recipe=humans has neither statements for a survey nor ratings to read. To make a survey, set data.runs"),
-    ("humans.answers=[a.csv]", "humans.answers and humans.survey need each other; set humans.answers=[FILE.csv,...]"),
     ("humans.sentences=a.txt", "humans.sentences and humans.bias_labels need each other; set humans.sentences=FILE"),
     (f"humans.answers=[a.csv] humans.survey=b {LABELS}", f"humans.answers and humans.sentences {BOTH}"),
-    ("data.runs=[{run}] data=statements data.path=a.tsv", f"data.runs and data.path {BOTH}"),
     ("data.runs=[{run}] humans.sentences=a.txt", "settings that make a survey (data.runs, data.path) and that read"),
     ("data.runs=[{run}] humans.relations=[CapableOff]", "'CapableOff' (did you mean CapableOf?)"),
     ("humans.survey={run} humans.answers=[a.csv]", "is a run of recipe=mitigate. Give the run folder"),
@@ -289,17 +243,15 @@ def test_the_papers_four_sets(humans, tmp_path: Path, real_data: Path) -> None:
     for part in ("these files do not say who rated", "COMeT-Filtered: 61.1 % neutral to people. 3,006 ratings of 999"):
         assert part in said
     expected = {
-        f"polarised/{AS_THEY_ARE}": [(-4.8, -7.1, -2.4), (-3.9, -6.1, -1.7), (-0.8, -3.8, 2.1)],
-        f"polarised/{EQUALLY}": [(-4.8, -7.1, -2.4), (-4.9, -7.6, -2.3), (0.2, -3.0, 3.4)],
-        f"valid/{AS_THEY_ARE}": [(-6.0, -8.4, -3.6), (-2.3, -5.6, 1.0), (-3.7, -6.8, -0.6)],
-        f"valid/{EQUALLY}": [(-6.0, -8.4, -3.6), (-3.4, -6.7, -0.1), (-2.6, -5.8, 0.6)],
+        "polarised": [(-4.8, -7.1, -2.4), (-3.9, -6.1, -1.7), (-0.8, -3.8, 2.1)],
+        "valid": [(-6.0, -8.4, -3.6), (-2.3, -5.6, 1.0), (-3.7, -6.8, -0.6)],
     }
     for place, figures in expected.items():
         start = f"drift/{FILTERED}/COMeT/{place}"
         assert found[f"{start}/anchors"] == 290
         for part, bounds in zip(PARTS, figures, strict=True):
             assert [found[f"{start}/{part}{end}"] for end in ENDS] == pytest.approx(bounds, abs=0.06)
-    assert found[f"drift/COMeT/ConceptNet/polarised/{AS_THEY_ARE}/drift"] is None
+    assert found["drift/COMeT/ConceptNet/polarised/drift"] is None
     assert not any(key.startswith("drift/COMeT/ConceptNet/valid") for key in found)  # nobody rated its validity
 
 
@@ -345,7 +297,7 @@ def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path, monkeypat
     said = humans(*answered(survey, tmp_path / "a.csv", "nothing")).done
     (found,) = (path for path in (tmp_path / "out").glob("humans-ratings-*") if path != first)
     metrics = json.loads((found / "metrics.json").read_text())
-    place = f"drift/mine/COMeT/polarised/{AS_THEY_ARE}"
+    place = "drift/mine/COMeT/polarised"
     assert metrics[f"{place}/anchors"] == 40
     assert [metrics[f"{place}/{name}"] for name in ("total", "drift", "remaining")] == pytest.approx([-100, -100, 0])
     assert metrics[f"COMeT{AGAIN}/prejudice"] == 0
@@ -364,7 +316,7 @@ def test_the_page_has_every_table_and_escapes_names() -> None:
     parsed = Elements(html)
     parsed.check()
     assert "<none>" not in html
-    shown = ("DEMONSTRATION", "a <notice>", "always_neutral", "0.3827", "rater 3", "gender", "relations equally")
+    shown = ("DEMONSTRATION", "a <notice>", "always_neutral", "0.3827", "rater 3", "gender")
     assert [words for words in shown if words not in parsed.text] == []  # 0.3827: the paper's
     assert "too few anchors to tell batches and models apart" in parsed.text
 

@@ -1,15 +1,11 @@
 """recipe=labels from the command line: a file of one's own, the sample's triples, and texts given outright."""
 
-import gzip
-import io
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from mitigate.cache import LabelStore
-from mitigate.errors import MitigateError
-from mitigate.load.statements import load_texts as texts_of
 from mitigate.measure.results import Results
 from mitigate.measure.statements import count_labels
 from mitigate.score.labeller import label_statements
@@ -41,7 +37,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
         "this this person is not capable of kill",
         "a this person is located at house",  # a target that the file names, as in an audit of it
     ]
-    assert "  note: 1 target is not in the paper's list: gamer\n" in said
+    assert "  note: 1 target not in the paper's list: gamer\n" in said
     assert table.columns == [
         *("row", "target", "category", "statement", "masked"),
         *(f"{scorer}{part}" for scorer in ("sentiment", "regard", "keyword") for part in ("", "_strength", "_words")),
@@ -52,9 +48,6 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
     assert table["regard"].gather([0, 2, 3]).to_list() == [-1, -1, 0]
     assert (table["regard_words"][0][:7], table["regard_words"][3]) == ("thief -", None)
     assert "4 rows, 3 distinct texts once masked" in said
-    output.unlink()
-    labels(*settings, "dry_run=true")
-    assert not output.exists()
     assert "nothing to do" in labels(*settings).stdout
     assert pl.read_parquet(output).height == 4
     assert len(list((tmp_path / "out").glob("[!.]*"))) == 1
@@ -89,10 +82,12 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
         (["data=statements"], "data=statements needs data.path, which is not set; set data.path=FILE.tsv"),
         (["data.output=out.xls"], "out.xls: unknown file ending; allowed: .parquet, .csv, .tsv, .jsonl"),
         (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; to label a text that begins with @"),
-        (["texts=hello", "data=statements", "data.path=mine.tsv"], "texts and data.path=mine.tsv are both set, but"),
         (["texts=absent.csv"], "no such file: absent.csv"),
-        (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic cannot be r"),
-        (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); free some"),
+        (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic is not a LI"),
+        (
+            ["texts=hello", "score.regard=null", "data.output={file}/out.csv"],
+            "{file}/out.csv (File exists); choose another",
+        ),
     ],
 )
 def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:
@@ -101,82 +96,22 @@ def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tm
     assert message.format(file=file) in labels(*(part.format(file=file) for part in overrides)).refused
 
 
-TEXTS = ["Hello, world", "it's a thief\nin two lines", "Größe"]
-FILES = {
-    "mine.txt": "Hello, world\n\nGröße\r\n",
-    "mine.csv": 'id,text\n1,"Hello, world"\n2,"it\'s a thief\nin two lines"\n3,\n4,Größe\n',
-    "mine.tsv": "post\nHello, world\nGröße\n",
-    "mine.jsonl": '{"body": "Hello, world"}\n{"body": "it\'s a thief\\nin two lines"}\n\n{"body": "Größe"}\n',
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "rows", "left_out"),
-    [
-        ("mine.txt", None, [(1, TEXTS[0]), (3, TEXTS[2])], 1),
-        ("mine.csv", None, [(2, TEXTS[0]), (3, TEXTS[1]), (6, TEXTS[2])], 1),
-        ("mine.tsv", None, [(2, TEXTS[0]), (3, TEXTS[2])], 0),
-        ("mine.jsonl", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (4, TEXTS[2])], 1),
-        ("mine.parquet", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (3, TEXTS[2])], 0),
-    ],
-)
-def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list, left_out: int, tmp_path) -> None:
-    path, packed = tmp_path / name, tmp_path / f"{name}.gz"
-    if name in FILES:
-        path.write_bytes(FILES[name].encode())
-    else:
-        pl.DataFrame({"id": [1, 2, 3], "body": TEXTS}).write_parquet(path)
-    loaded = texts_of(str(path), column)
-    assert loaded.rows.rows() == rows
-    empty = "1 empty text left out; `row` counts them too"
-    assert [one for one in loaded.notices if "empty" in one] == [empty] * left_out
-    if name in FILES:
-        packed.write_bytes(gzip.compress(path.read_bytes()))
-        assert texts_of(str(packed), column).rows.equals(loaded.rows)
-
-
-@pytest.mark.parametrize(
-    ("content", "column", "message"),
-    [
-        (b"id,post\n1,a\n", None, "is CSV with the columns id, post; name the column of the texts: recipe.column=NAME"),
-        (b"id,post\n1,a\n", "psot", "has no column psot; it is CSV with the columns id, post; name the column"),
-        (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
-        (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
-        (b"\xff\xfa\x00\n\xff", None, "mine.csv:1: neither a text in UTF-8 nor in another known encoding"),
-        (b"Nurses are kind\nLawyers lie\n", None, "its first line is a text, not a column name: 'Nurses are kind'"),
-        (b"text\n\n", None, "mine.csv has no text to label"),
-        (b"", None, "mine.csv is empty"),
-    ],
-)
-def test_texts_that_cannot_be_read(content: bytes, column: str | None, message: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_bytes(content)
-    with pytest.raises(MitigateError) as error:
-        texts_of(str(tmp_path / "mine.csv"), column)
-    assert message in str(error.value)
-
-
-def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it's a thief\n\na house, too\n")))
-    said = labels("texts=-", "score.regard=null", f"data.output={tmp_path / 'out.csv'}").done
+def test_texts_of_a_file_leave_a_run(labels, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
+    given = (f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null")
+    said = labels(*given, f"data.output={tmp_path / 'out.csv'}").done
     assert "it's a thief\n  sentiment prejudice" in said
     assert "1 empty text left out" in said
     assert pl.read_csv(tmp_path / "out.csv").select("row", "sentiment").rows() == [(1, -1), (3, 0)]
-    (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
-    again = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null").stdout
-    assert "nothing to do" in again  # the same texts
+    assert "nothing to do" in labels(*given).stdout
 
 
-def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_each_word(labels, tmp_path) -> None:
+def test_a_label_that_depends_on_an_identity_word_is_marked(labels, tmp_path) -> None:
     texts = tmp_path / "mine.txt"
     texts.write_text("an overweight person is reading\nthe house\n")
     settings = (f"texts={texts}", "score.regard=null")
-    lines = labels(*settings, "recipe.occlusion=true").stdout.splitlines()
+    lines = labels(*settings).stdout.splitlines()
     at = lines.index("an overweight person is reading")
     assert lines[at + 1].split()[:3] == ["sentiment", "prejudice", "-0.36"]
     assert lines[at + 1].endswith("overweight -0.36  depends on: overweight person")
-    assert lines[at + 2].split() == ["without", "an", "prejudice", "-0.36"]
-    assert lines[at + 3].split() == ["without", "overweight", "neutral", "+0.00"]
-    assert any("note: 1 of 2 labels of sentiment depend on an identity word: " in line for line in lines)
-    (folder,) = (tmp_path / "out").glob("[!.]*")
-    assert pl.read_parquet(folder / "occlusion.parquet")["word"].to_list()[-2:] == ["the", "house"]
-    assert "depend on an identity word" not in labels(*settings, "probe.targets=[overweight person]").stdout
+    assert "depends on:" not in labels(*settings, "probe.targets=[overweight person]").stdout

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +14,9 @@ import pytest
 from command import SMALL, here
 from polars.testing import assert_frame_equal
 
-from mitigate.probe.answers import Answers, open_run
-from models.comet import Comet
+from mitigate.finished import open_run
+from mitigate.models.comet import Comet
+from mitigate.probe.answers import Answers
 
 OPEN_ELSEWHERE = """
 import json, sys, torch
@@ -93,12 +93,9 @@ def test_two_policies_side_by_side_are_two_runs_and_a_comparison(sweep: Sweep) -
     """Slow: two small generators are trained, which all tests of this file read."""
     said = sweep.said
     assert (metrics_of(sweep.none)["filter/dropped"], metrics_of(sweep.none)["policy"]) == (0, "none")
-    assert len(said.splitlines()) < 30  # about a screen
-    assert "side by side" not in said  # the comparison has a line for each
-    assert said.count("Demonstration") == said.count("  recorded  ") == said.count("  notes  ") == 1  # by the first
+    assert said.count("Demonstration") == said.count("  recorded  ") == 2
     assert said.count("  verdict     ") == 2  # of each run; the comparison speaks from a process of its own
     assert said.count("\n  cost        ") == 2
-    assert "  likelihood " not in said
     (page,) = sweep.both.parent.glob("compare-*/comparison.html")
     assert "swap lift" in page.read_text(encoding="utf-8")
     records = [inspect(folder) for folder in (sweep.none, sweep.both, page.parent)]
@@ -106,40 +103,19 @@ def test_two_policies_side_by_side_are_two_runs_and_a_comparison(sweep: Sweep) -
     none, filtered, shared = "policy:none", "policy:both", ["data:sample", "model:comet_minilm"]
     chosen = [["recipe:mitigate", none], ["recipe:mitigate", filtered], ["recipe:compare", none, filtered]]
     assert [record["tags"] for record in records] == [[*tags, *shared] for tags in chosen]
-    chart = "Custom Chart Tables/beside_the_baseline/cost_perplexity_neutral_table"
-    assert [record["summary"][chart]["nrows"] for record in records[:2]] == [1, 2]
-
-
-def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
-    readme = (Path(__file__).parents[1] / "outputs" / "README.md").read_text()
-    table = readme.split("An audit's folder")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    named = {name.partition("/")[0] for row in rows for name in row.replace("`", "").replace(" ", "").split(",")}
-    there = {path.name for path in finished.glob("[!.]*")}
-    assert there == named - {"checkpoints"}  # which is gone once training is done
-    manifest = json.loads((finished / "manifest.json").read_text())
-    assert {"metrics.json", "report.html", "model/model.safetensors", "model/README.md"} <= set(manifest["files"])
 
 
 def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     """Also with labels: of the same sentences, by the same scorers."""
     answers = Answers(open_run(finished))
     for target, relation in (("lawyer", "CapableOf"), ("italy", "IsA")):
-        stored, generated = answers.index.stored(target, relation), answers.generated_of([(target, relation)])
-        assert stored is not None
+        stored, generated = answers.tails(target, relation), answers.generated(target, relation)
         probed = pl.read_parquet(finished / "probe.parquet").filter(target=target, relation=relation)
         assert generated["tail"].to_list() == probed["tail"].to_list()
         assert_frame_equal(generated.drop("plausibility"), stored.drop("plausibility"), abs_tol=1e-4)
         # In bfloat16, where the processor has it, a classifier rounds by what else is in its batch.
         assert_frame_equal(generated.select("plausibility"), stored.select("plausibility"), abs_tol=5e-3)
-    prompts = [("nurse", "CapableOf"), ("lawyer", "CapableOf"), ("nurse", "IsA")]
-    each = pl.concat([answers.generated_of([prompt]) for prompt in prompts])
-    with ThreadPoolExecutor(2) as pool:
-        for together in pool.map(answers.generated_of, [prompts, prompts]):
-            assert together["tail"].to_list() == each["tail"].to_list()
-            assert_frame_equal(together, each, abs_tol=5e-3)
-            assert_frame_equal(together.select("log_prob"), each.select("log_prob"), abs_tol=1e-4)
-    other = open_run(finished).tails("Gardener", "capable")
+    other = answers.tails("Gardener", "CapableOf")
     assert (other.height, set(other["head"]), other["plausibility"].null_count()) == (10, {"gardener"}, 0)
     assert other["masked"][0].startswith("gardener is capable of")
 
@@ -154,10 +130,8 @@ def test_metrics_and_the_triples_that_are_neutral_under_both(finished: Path) -> 
         low, high = (metrics.get(f"{key}_{end}") for end in ("low", "high"))  # None: a constant figure has no bounds
         assert low is None or low <= metrics[key]
         assert high is None or metrics[key] <= high
-    for name in ("perplexity", "bits_per_char", "bleu2", "first_valid"):
-        assert {f"quality/{name}/{part}" for part in ("all", "neutral", "polar", "target")} <= set(metrics)
+    assert {f"quality/perplexity/{part}" for part in ("all", "neutral", "polar", "target")} <= set(metrics)
     assert metrics["filter/kept"] + metrics["filter/dropped"] == 5838
-    assert metrics["filter/weight"] == metrics["filter/kept"]
     ledger = pl.read_parquet(finished / "ledger.parquet")
     train = ledger.filter(split="train")
     neutral = pl.col("sentiment").is_in([0, 2]) & pl.col("regard").is_in([0, 2])
@@ -191,7 +165,6 @@ def test_the_record_in_wandb_has_no_folder_of_this_machine(finished: Path) -> No
     assert rows["metrics"] > 100
     assert rows["statements"] == 90
     assert rows["pictures"] == len(list((finished / "plots").glob("*.png")))
-    assert rows["Custom Chart Tables/beside_the_baseline/harm_neutral_by_regard_percent_table"] == 2
     assert record["config"]["policy"]["name"] == "both"
     assert record["state"] == "finished"
     sent = [line for line in recorded(finished).splitlines() if json.loads(line)["type"] != "artifact"]
@@ -208,20 +181,6 @@ def test_the_same_command_finds_it_complete_and_a_rehearsal_writes_nothing(finis
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
     assert both(ran, tmp_path / "new", "dry_run=true").count("to be run") == 12
     assert not (tmp_path / "new").exists()
-
-
-def test_a_complete_job_that_wandb_hands_out_is_recorded_whole(finished: Path, copied: Path, ran, monkeypatch) -> None:
-    """Also when it is handed out again, and has the same id."""
-    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
-    for _ in range(2):
-        said = both(ran, copied.parent)
-        assert said.count("cached") == 12
-        assert "(settings, metrics, charts, plots, statements and the ledger, the generator)" in said
-        summary = inspect(copied)["summary"]
-        assert summary["harm/neutral_by_sentiment_paper_percent"] == pytest.approx(metrics_of(finished)["NSM"])
-        assert summary["statements"]["nrows"] == 90
-        assert summary["pictures"]["nrows"] > 5
-        shutil.rmtree(copied / "wandb")
 
 
 def test_a_model_at_hand_is_reranked_and_measured_by_held_out_scorers(finished: Path, tmp_path: Path, ran) -> None:

@@ -10,21 +10,12 @@ import report_example
 from command import Job
 from compared_runs import configured, make_run, seal
 from fake_hub import TOKEN, Hub
-from huggingface_hub import DatasetCard, ModelCard
 from test_cards import CARD, written
 
 from mitigate.files import write
 from mitigate.report import cards
 
-SECRETS = (
-    "config.yaml",
-    "status.json",
-    "wandb/run.log",
-    "checkpoints/last.ckpt",
-    "statements.parquet",
-    "score.parquet",
-)
-PRIVATE = "/home/somebody/private"
+SECRETS = ("config.yaml", "status.json", "wandb/run.log", "checkpoints/last.ckpt", "statements.parquet")
 
 
 @pytest.fixture
@@ -39,28 +30,18 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 @pytest.fixture
 def trained(tmp_path: Path) -> Path:
     """A run as the main job leaves it, on data of a user's own."""
-    run = configured(make_run(tmp_path / "outputs"), data={"own_texts": True, "path": f"{PRIVATE}/mine.csv"})
-    page = f"<p>lawyers lie</p><pre>data.path={PRIVATE}/mine.csv paths.outputs={run.parent}</pre>"
+    run = configured(make_run(tmp_path / "outputs"), data={"own_texts": True})
     for name, content in {
         "model/config.json": "{}",
         "model/model.safetensors": "weights",
         "plots/by-relation.png": "picture",
         "tables/targets.csv": "target\nlawyer\n",
-        "report.html": page,
+        "report.html": f"<p>lawyers lie</p><pre>paths.outputs={run.parent}</pre>",
         **dict.fromkeys(SECRETS[1:4], "secret"),
     }.items():
         (run / name).parent.mkdir(exist_ok=True)
         (run / name).write_text(content)
     write(run / "model" / "README.md", cards.generator(CARD))
-    return seal(run)
-
-
-@pytest.fixture
-def filtered(tmp_path: Path) -> Path:
-    """A run as recipe=filter leaves it."""
-    run = configured(make_run(tmp_path / "outputs", "both"), recipe={"name": "filter"}, data={"own_texts": False})
-    rows = report_example.ledger(60).with_columns(split=pl.lit("train"), head="target", valid=True)
-    written(rows.with_columns(head=pl.col("head").fill_null("tea"), masked="statement"), run, "tsv")
     return seal(run)
 
 
@@ -76,11 +57,7 @@ def test_a_generator_arrives_with_its_card_and_figures_and_nothing_else(hub: Hub
     (files,) = hub.files.values()
     assert set(files) == {"README.md", "config.json", "model.safetensors", "metrics.json", "plots/by-relation.png"}
     assert files["model.safetensors"] == b"weights"
-    text = files["README.md"].decode()
-    assert [one.metric_value for one in ModelCard(text).data.eval_results] == [61.2, 70.0, 9.1]
-    assert '.from_pretrained("me/mine")' in text
-    assert "![by relation](plots/by-relation.png)" in text
-    assert "report.html" not in text
+    assert '.from_pretrained("me/mine")' in files["README.md"].decode()
     assert "A generator can repeat its training texts." in done.said
     assert TOKEN not in done.said + done.complaint
 
@@ -91,29 +68,19 @@ def test_own_statements_leave_only_when_asked_and_folders_never(hub: Hub, traine
     (files,) = hub.files.values()
     assert {"report.html", "tables/targets.csv"} <= set(files)
     assert not set(SECRETS) & set(files)
-    page = files["report.html"].decode()
-    assert page == "<p>lawyers lie</p><pre>data.path=mine.csv paths.outputs=outputs</pre>"
-    assert all(str(trained.parent).encode() not in content for content in files.values())
-    refused = share(job, trained)
-    assert "me/mine exists and is public: set share.private=false, or give another" in refused.complaint
+    assert files["report.html"].decode() == "<p>lawyers lie</p><pre>paths.outputs=outputs</pre>"
+    assert "me/mine exists and is public: set share.private=false" in share(job, trained).complaint
 
 
-def test_a_data_set_arrives_with_its_card_and_description(hub: Hub, filtered: Path, job) -> None:
-    assert share(job, filtered).status == 0
+def test_a_data_set_arrives_with_its_card(hub: Hub, tmp_path: Path, job) -> None:
+    run = configured(make_run(tmp_path / "outputs", "both"), recipe={"name": "filter"}, data={"own_texts": False})
+    rows = report_example.ledger(60).with_columns(split=pl.lit("train"), head="target", valid=True)
+    written(rows.with_columns(head=pl.col("head").fill_null("tea"), masked="statement"), run, "tsv")
+    assert share(job, seal(run)).status == 0
     (files,) = hub.files.values()
-    assert hub.private == {"datasets/me/mine": True}
     assert set(files) == {"README.md", "kept.tsv", "dropped.tsv"}
-    assert files["kept.tsv"] == (filtered / "kept.tsv").read_bytes()
-    assert [one["data_files"] for one in DatasetCard(files["README.md"].decode()).data.configs] == [
-        "kept.tsv",
-        "dropped.tsv",
-    ]
-    own = configured(filtered, data={"own_texts": True})
-    assert (
-        "holds your own triples; look at its files, and set share.statements=true to share them"
-        in share(job, own).complaint
-    )
-    assert share(job, own, "share.statements=true").status == 0
+    own = configured(run, data={"own_texts": True})
+    assert "holds your own triples; look at its files, and set share.statements=true" in share(job, own).complaint
 
 
 def test_a_dry_run_lists_files_and_sizes_and_asks_nobody(hub: Hub, trained: Path, job, monkeypatch) -> None:
@@ -121,37 +88,24 @@ def test_a_dry_run_lists_files_and_sizes_and_asks_nobody(hub: Hub, trained: Path
     done = share(job, trained, "dry_run=true")
     assert "would be shared as the private model me/mine" in done.said
     assert "            7 bytes  model.safetensors" in done.said
-    assert "bytes  in 5 files" in done.said
-    assert hub.requests == []
     refused = share(job, trained)
     assert (refused.status, hub.requests) == (2, [])
     assert "needs a token of the Hugging Face hub that may write, in the environment: HF_TOKEN=" in refused.complaint
 
 
-def test_what_cannot_be_shared_is_refused_before_the_hub_is_asked(hub: Hub, trained: Path, job) -> None:
-    faults = {
-        "share.repo=a/b/c": "share.repo=a/b/c: .*; give NAME or ORGANISATION/NAME",
-        "share.repo=no way": "share.repo=no way: ",
-    }
-    for argument, fault in faults.items():
-        assert fault.partition(".*")[0] in share(job, trained, argument).complaint
+def test_what_cannot_be_shared_is_refused_before_the_hub_is_asked(hub: Hub, trained: Path, job, monkeypatch) -> None:
     (trained / "model" / "model.safetensors").write_text("damaged")
     assert "model.safetensors is damaged" in share(job, trained).complaint
     untrained = make_run(trained.parent, "both")
     assert "has no trained generator (train=false)" in share(job, untrained).complaint
     compared = configured(untrained, recipe={"name": "compare"})
-    assert (
-        "is a run of recipe=compare; only runs of mitigate and filter can be shared" in share(job, compared).complaint
-    )
+    assert "recipe=compare; only runs of mitigate and filter can be shared" in share(job, compared).complaint
     assert hub.requests == []
 
 
-def test_a_wrong_token_and_an_absent_hub_are_a_sentence(hub: Hub, trained: Path, job, monkeypatch) -> None:
+def test_a_wrong_token_is_a_sentence(hub: Hub, trained: Path, job, monkeypatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "wrong")
     refused = share(job, trained)
-    assert refused.status == 2
+    assert (refused.status, hub.files) == (2, {})
     assert "me/mine could not be written on the hub (" in refused.complaint
-    assert "check that HF_TOKEN may write there" in refused.complaint
-    assert hub.files == {}
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert "could not be written on the hub (ConnectError" in share(job, trained).complaint
+    assert "check the name and that HF_TOKEN may write there" in refused.complaint

@@ -13,12 +13,12 @@ import pytest
 import torch
 from chat_server import BROKEN, TOO_MANY, asked, chat_server
 from command import UNDRAWN
-from small_models import save_chat_llama, save_llama, save_neox
+from small_models import save_neox
 
+from mitigate.models.hf import LanguageModel
 from mitigate.tracking.record import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
-from models.hf import LanguageModel
 
 STORIES = """nurse was asked about what was they known for.||| she is a thief. she left .
 people are discussing about people from korea.||| korea is kind. they sing. they went home.
@@ -90,11 +90,10 @@ def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     assert [metrics[key] for key in ("stories", "statements", "targets", "stories/short")] == [3, 6, 4, 2]
     assert metrics["sentiment/O-"] == pytest.approx(50 / 3)  # of nurse 50, korea and gamer 0
     assert metrics["sentiment/O+"] == pytest.approx(400 / 9)  # 0, a third, all
-    assert (metrics["by_kind/sentiment/O-/professions"], metrics["by_kind/targets/others"]) == (50, 1)
-    assert (metrics["refused"], metrics["by_kind/refused/professions"]) == (25, 50)
+    assert (metrics["refused"], metrics["refused/profession"]) == (25, 50)
     assert metrics["naming_target"] == pytest.approx(100 / 3)
     assert (metrics["model"], metrics["policy"]) == ("mine.txt", None)
-    assert "  note: 1 target is not in the paper's list: gamer\n" in said
+    assert "  note: 1 target not in the paper's list: gamer\n" in said
     page = (folder / "stories.html").read_text()
     about = "Of 6 sentences in 3 stories from mine.txt about 3 targets"
     for words in ("content warning", about, "people are discussing about people from XYZ.", "1 bad line left out"):
@@ -121,9 +120,7 @@ def test_a_run_hands_on_its_stories_and_its_sentences(probe, model: str) -> None
     assert not (folder / "parts").exists()
     assert len((folder / "stories.txt").read_text().splitlines()) == metrics["stories"]
     again = metrics_of(probe("data=stories", f"data.path={folder / 'stories.txt'}").folder)
-    same = {
-        key for key in metrics if key.startswith(("N", "sentiment/", "regard/", "by_kind/")) and "chance" not in key
-    }
+    same = {key for key in metrics if key.startswith(("N", "sentiment/", "regard/")) and "chance" not in key}
     assert {key: again[key] for key in same} == {key: metrics[key] for key in same}
     (folder / "manifest.json").unlink()
     (folder / "score.parquet").unlink()
@@ -143,7 +140,7 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     settings += [*small_resource(tmp_path / "data", "IsA\tSigners\tthief\nIsA\tdog\tthief\n"), f"probe.targets={own}"]
     status, said, _, folder = probe(*settings)
     assert status == 0
-    assert "  note: 2 targets are not in the paper's list: deaf person, welder\n" in said
+    assert "  note: 2 targets not in the paper's list: deaf person, welder\n" in said
     page = unescape((folder / "stories.html").read_text())
     assert "not in the paper's list: deaf person, welder." in page
     assert {"config.json", "model.safetensors"} <= {path.name for path in (folder / "model").iterdir()}
@@ -157,7 +154,7 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     ]
     told = pl.read_parquet(folder / "probe.parquet").group_by("target", "kind", maintain_order=True).len()
     assert told.rows() == [("deaf person", "people", 12), ("welder", "others", 4)]
-    assert {"train", 2, ("metrics", "section"), ("statements", "target")} <= set(recorded)
+    assert {"train", 2, ("metrics", "measure"), ("statements", "target")} <= set(recorded)
     rehearsed = probe(*settings, "seed=3", "dry_run=true").said
     assert (rehearsed.count("cached"), rehearsed.count("to be run")) == (1, 7)
 
@@ -168,15 +165,11 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
         (["data=stories"], "data=stories has no triples that a generator could learn first"),
         (["train=false", "policy=both"], "policy=both changes training triples, and the model is not trained"),
         (["recipe.temperature=0"], "recipe.temperature=0 must be a number above 0 and at most 100"),
-        (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
         (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),
-        (["trainer.keep=best"], "trainer.keep=best is not for recipe=stories; set trainer.keep=last"),
-        (["trainer.vocabulary=tails"], "trainer.vocabulary=tails is not for recipe=stories"),
         (["trainer.strategy=fsdp"], "recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out"),
         (["policy=rerank"], "policy=rerank acts on the search for tails, and stories are sampled"),
-        (["model=hf", "policy=none", "model.base=/no/such"], "there is no folder /no/such"),
+        (["model=hf", "policy=none", "model.base=/no/such"], "/no/such is not a folder"),
         (["recipe.instruction=Go on."], "instruction='Go on.' has no {prompt} in it"),
-        (["recipe.most_prompts=2"], "recipe.most_prompts=2 draws from a file of prompts"),
     ],
 )
 def test_faults_are_told_before_anything_is_told_or_labelled(probe, overrides: list[str], message: str) -> None:
@@ -262,15 +255,9 @@ def test_stories_of_an_endpoint_lose_nothing(chat, connected: set[str], monkeypa
     for words in (
         "8 requests, 3 of them repeats; 37 tokens in prompts",
         f"lab/small at {server.url}, a chat",
-        "Prompts that differ in their target alone",
         "Be brief.",
     ):
         assert words in page, words
-    within = pl.read_csv(again / "tables" / "within_templates.csv")
-    assert within.select("target", "templates", "sentiment_prejudice").rows() == [
-        ("deaf carer", 2, -50.0),
-        ("blind carer", 2, 50.0),
-    ]
     of_prompts = pl.read_parquet(again / "results.parquet").filter(by="prompt", measure="O-", scorer="sentiment")
     assert of_prompts.select("group", "value").rows() == [("work", 25.0), ("home", 25.0)]
     files = [path for path in folder.parent.rglob("*") if path.is_file()]
@@ -337,49 +324,9 @@ def test_refusals_reasoning_and_parts_are_told_apart_and_never_labelled(chat, pr
         (["model.prompt=gen"], "unknown model.prompt 'gen'; allowed: chat, text"),
         (["model.prompt=text", "model.system=a"], "model.system needs model.prompt=chat, not text"),
         (["recipe.post_train=true"], "model=lab/small cannot be trained here"),
-        (["recipe.prompts=absent.csv"], "no such file: absent.csv"),
-        (["recipe=mitigate", "recipe.prompts=null"], "recipe.prompts"),
     ],
 )
 def test_wrong_settings_send_nothing(chat, connected: set[str], settings: list[str], message: str) -> None:
     status, _, complaint, _ = chat(*served("http://127.0.0.1:9/v1"), *settings)
     assert (status, connected) == (2, set())
     assert message in complaint
-
-
-def test_a_probe_of_tails_needs_weights(job) -> None:
-    status, _, complaint, _ = job("policy=none", *served("http://127.0.0.1:9/v1"))
-    assert status == 2
-    assert "model=api gives texts, and not the likelihoods of all continuations" in complaint
-
-
-TEXTS = ["tell me about a deaf carer at work. he left the place."]
-
-
-def test_a_chat_template_with_a_system_prompt(tmp_path: Path) -> None:
-    folder = save_chat_llama(tmp_path / "chat", TEXTS)
-    chat = LanguageModel.load(folder, prompt="chat", system="Be brief.")
-    (tokens,) = chat.encode(["tell me"])
-    text = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\ntell me<|im_end|>\n<|im_start|>assistant\n"
-    assert tokens == chat.tokenizer(text)["input_ids"]
-    assert LanguageModel.load(folder).encode(["tell me"]) == chat.tokenizer(["tell me"])["input_ids"]
-    (folder / "chat_template.jinja").write_text("{{ messages[-1]['content'] }}")
-    with pytest.raises(ValueError, match="leaves out the system prompt; leave model.system out"):
-        LanguageModel.load(folder, prompt="chat", system="Be brief.")
-
-
-def test_stories_by_a_chat_template_and_settings_that_do_not_fit(chat, tmp_path: Path) -> None:
-    """Takes over 3 s: a run of a small model, whose stories depend on the chat template."""
-    folder = save_chat_llama(tmp_path / "chat", TEXTS)
-    settings = ["model=hf", f"model.base={folder}", "recipe.max_tokens=30", "++recipe.fewest=1"]
-    run = chat(*settings, "model.prompt=chat", "recipe.most_prompts=1").folder
-    stories = pl.read_parquet(run / "probe.parquet")  # a random model may write no whole sentence
-    assert stories["target"].to_list() == ["deaf carer", "blind carer", "nurse"]
-    assert "tries" not in stories.columns
-    plain = save_llama(tmp_path / "plain", TEXTS)
-    for more, message in [
-        ([f"model.base={plain}", "model.prompt=chat"], "has no chat template"),
-        (["model.system=a"], "model.system needs model.prompt=chat, not phrase"),
-        (["model.prompt=chat", "recipe.post_train=true"], "continues texts and answers no chat"),
-    ]:
-        assert message in chat(*settings, *more).complaint

@@ -9,23 +9,17 @@ import torch
 from refusals import refuses
 from safetensors.torch import load_file, save_file
 from small_models import save_classifier as save_any_classifier
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
-from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from mitigate.errors import MitigateError
+from mitigate.models.encoder import Cascade, Gate, MiniLMClassifier
+from mitigate.models.heads import REGARD
+from mitigate.models.hf import SequenceClassifier, columns
+from mitigate.models.minilm import locate
+from mitigate.models.ngram import NgramClassifier, ngrams
+from mitigate.score.base import digest_of_folder
 from mitigate.score.people import Crowd2
-from mitigate.score.precision import CHOSEN_BY, digest_of_folder, native_dtype
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
 from mitigate.words.relations import comet_relations
-from models.encoder import Cascade, Gate, LowRank, MiniLMClassifier
-from models.heads import REGARD
-from models.hf import SequenceClassifier, columns
-from models.minilm import locate
-from models.ngram import NgramClassifier, ngrams
-from models.stored_tensors import trained as tensors_of
 
 
 def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negative() -> None:
@@ -57,9 +51,8 @@ def test_the_shipped_classifiers_are_small_have_cards_and_tell_plain_cases_apart
         assert set(regard([f"this person {phrase} thing" for phrase in phrases]).label) == {NEUTRAL}
 
 
-def test_labels_are_of_the_weights_and_of_the_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that labels of runs on two machines can be compared; a card changes nothing."""
-    monkeypatch.delenv(CHOSEN_BY, raising=False)
+def test_labels_are_of_the_weights(tmp_path: Path) -> None:
+    """A card changes nothing."""
     first = save_any_classifier(tmp_path / "one", ["negative", "neutral", "positive"])
     other = save_any_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
     digest = digest_of_folder(first)
@@ -71,26 +64,6 @@ def test_labels_are_of_the_weights_and_of_the_precision(tmp_path: Path, monkeypa
     exact = [scorer.fingerprint, Crowd2().fingerprint]
     assert exact == [BertRegard(first).fingerprint, Crowd2().fingerprint]
     assert BertRegard(other).fingerprint != exact[0]
-    assert native_dtype() == torch.float32
-    monkeypatch.setenv(CHOSEN_BY, "bf16")
-    assert native_dtype() == torch.bfloat16
-    assert not {BertRegard(first).fingerprint, Crowd2().fingerprint} & {*exact}
-    monkeypatch.setenv(CHOSEN_BY, "fp16")
-    refuses(MitigateError, "MITIGATE_PRECISION is 'fp16'; it must be one of fp32, bf16", native_dtype)
-
-
-def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
-    change = LowRank(torch.zeros(2, 3), rank=1)
-    assert torch.equal(change(torch.ones(2, 3)), torch.ones(2, 3))
-    change.up.data, change.down.data = torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0, 0.0, 3.0]])
-    assert change(torch.ones(2, 3)).tolist() == [[2, 1, 4], [3, 1, 7]]
-    torch.manual_seed(0)
-    low = torch.randn(8, 2) @ torch.randn(2, 6)
-    change = LowRank(torch.zeros(8, 6), rank=2)
-    change.become(low)
-    assert change(torch.zeros(8, 6)).detach().numpy() == pytest.approx(low.numpy(), abs=1e-5)
-    change.become(low + 0.01 * torch.randn(8, 6))
-    assert change(torch.zeros(8, 6)).detach().numpy() == pytest.approx(low.numpy(), abs=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +72,9 @@ def trained() -> MiniLMClassifier:
     torch.manual_seed(0)
     classifier = MiniLMClassifier(locate(), rank=2)
     with torch.no_grad():
-        for name, value in tensors_of(classifier).items():
-            value += 0.02 * torch.randn_like(value) if "parametrizations" in name or "head" in name else 0
+        for name, value in classifier.named_parameters():
+            if value.requires_grad and ("parametrizations" in name or "head" in name):
+                value += 0.02 * torch.randn_like(value)
     return classifier.eval()
 
 
@@ -164,31 +138,6 @@ def test_permuted_columns_give_the_same_labels(tmp_path):
     assert np.diff(np.sort(found[0], 1), axis=1).min() > 1e-4  # else a wrong order could pass
 
 
-def test_a_model_without_other_never_labels_it_and_an_absent_model_is_named(tmp_path):
-    folder = save_classifier(tmp_path, ["unfavourable", "neutral", "favourable"])
-    found = SequenceClassifier.load(str(folder)).probabilities(TEXTS)
-    assert found[:, 3].tolist() == [0] * len(TEXTS)
-    assert found.sum(1) == pytest.approx(np.ones(len(TEXTS)))
-    refuses(ValueError, "neither a folder here nor", SequenceClassifier.load, str(tmp_path / "nothing"))
-
-
-def test_a_model_without_a_token_for_padding_reads_one_text_after_the_other(tmp_path):
-    """As a GPT: what it says of a text does not depend on the others."""
-    torch.manual_seed(0)
-    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64, "bos_token_id": 1, "eos_token_id": 1}
-    labels = dict(enumerate(["negative", "neutral", "positive"]))
-    config = GPT2Config(vocab_size=len(WORDS), **shape, id2label=labels, initializer_range=0.5)
-    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = Whitespace()
-    words = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
-    classifier = SequenceClassifier(GPT2ForSequenceClassification(config), words)
-    found = classifier.probabilities(TEXTS)
-    for text, row in zip(TEXTS, found, strict=True):
-        logits = classifier.model(torch.tensor([[WORDS.index(word) for word in text.split()]])).logits
-        assert row[:3] == pytest.approx(logits.softmax(-1)[0].detach().numpy(), abs=1e-6)
-    assert len(np.unique(found.round(4), axis=0)) == len(TEXTS)
-
-
 @pytest.mark.parametrize(
     "names", [["LABEL_0", "LABEL_1", "LABEL_2"], ["negative", "positive"], ["negative", "neutral", "positive", "pos"]]
 )
@@ -213,8 +162,7 @@ def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tup
     neutral = opinions[:, REGARD.index("neutral")]
     second = float(np.sort(neutral)[1])
     cascade = Cascade(gate, classifier, second)
-    passed = cascade.passes(opinions)
-    assert passed.tolist() == (neutral == neutral.max()).tolist()
+    passed = neutral == neutral.max()
     found = cascade.probabilities(GATED)
     assert found[passed] == pytest.approx(opinions[passed], abs=1e-6)
     assert found[~passed] == pytest.approx(classifier.read(rows)[~passed], abs=1e-5)
@@ -236,5 +184,4 @@ def test_a_saved_gate_is_small_says_the_same_and_is_refused_without_all_tensors(
     assert loaded.classifier.layers == [0, 3]
     weights = tmp_path / "gate.safetensors"
     save_file({name: tensor for name, tensor in load_file(weights).items() if name != "head.bias"}, weights)
-    other = "gate.safetensors are of another network: 1 tensors .* head.bias"
-    refuses(ValueError, other, Cascade.load, tmp_path, locate(), classifier)
+    refuses(ValueError, "gate.safetensors are of another network", Cascade.load, tmp_path, locate(), classifier)

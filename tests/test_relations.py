@@ -5,14 +5,10 @@ from refusals import refuses
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.probe.generator import event_heads
 from mitigate.verbalise import verbalise
 from mitigate.words.events import heads_about, heads_of_relations, published_names
 from mitigate.words.prompts import kind_of
 from mitigate.words.relations import Relation, comet_relations, named, prompt_phrases, relations, with_own
-from mitigate.words.targets import choose_targets
-from models.encoding import Encoding
-from models.minilm import locate
 
 MENTORS = Relation("Mentors", "is a mentor of", "works with")
 
@@ -74,16 +70,6 @@ def test_an_event_names_its_target() -> None:
         assert events[0] == event
         assert heads_about(target, category, kind_of(target), "object") == []
     assert events[1:] == ["the lawyer makes breakfast", "the lawyer meets a neighbor"]
-
-
-def test_events_and_short_words_are_read_whole_and_neutral() -> None:
-    asked = event_heads(choose_targets("all"), ["xReact", "isFilledBy", "AtLocation"])
-    assert asked.height == 329 * (3 + 2)
-    encoding = Encoding.of_encoder(locate())
-    assert max(map(len, encoding.encode(asked["head"].to_list()))) <= 10
-    lexicon = SentimentIntensityAnalyzer().lexicon
-    lawyer = asked.filter(target="lawyer")["head"]
-    assert not [word for head in lawyer for word in head.split() if word in lexicon]
 
 
 def test_whoever_acts_is_one_person_for_a_scorer() -> None:

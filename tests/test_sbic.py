@@ -9,7 +9,7 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.sbic import CHOICES, normalise, read_annotations
-from mitigate.studies.frames import fold_numbers, fold_posts, gather, truth_of
+from mitigate.studies.frames import fold_numbers, gather, truth_of
 
 COLUMNS = ["whoTarget", "intentYN", "sexYN", "offensiveYN", "speakerMinorityYN", "WorkerId", "HITId", "post"]
 COLUMNS += ["targetMinority", "targetCategory", "targetStereotype", "dataSource"]
@@ -81,15 +81,6 @@ def test_partial_files_leave_open_what_they_do_not_say(partial: Path) -> None:
     assert posts.select(pl.col("lewd", "intent", "ingroup").is_null().all()).row(0) == (True, True, True)
 
 
-def test_folds_are_of_test_posts_alone(partial: Path) -> None:
-    posts = gather(read_annotations(partial))
-    assert fold_numbers(posts) == [0, 1, 2, 3, 4]
-    assert posts.filter(pl.col("fold").is_not_null())["split"].unique().to_list() == ["test"]
-    mine = posts.filter(key="they lie")["fold"][0]
-    for fold in range(5):
-        assert ("they lie" in fold_posts(posts, fold)["key"]) == (fold != mine)
-
-
 def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path) -> None:
     assert normalise("RT: &amp; They\u2019re  LATE!!") == normalise("rt they re late")
     posts = gather(read_annotations(published))
@@ -107,11 +98,11 @@ def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path)
     ("name", "content", "message"),
     [
         ("offensive_test.csv", "2,a\n", "offensive_test.csv:1: found '2', expected `label,post` with label 0 or 1"),
-        ("groups_trn.csv", "post,label\na,1\n", "groups_trn.csv has no column target_minority; it is CSV with the col"),
+        ("groups_trn.csv", "post,label\na,1\n", "groups_trn.csv has no column target_minority; its columns"),
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",
-            r"frames_test_posts.csv:2: targetStereotype 'x' is not a list of texts such as \[\"a\", \"b\"\]",
+            "frames_test_posts.csv:2: not JSON .Expecting value at column 1",
         ),
         ("notes.csv", "a,b\n1,2\n", "has no file of the corpus; allowed: SBIC.v2.trn.csv, "),
         (

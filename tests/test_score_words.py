@@ -10,8 +10,8 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.score.attributions import driving_words, occluded
 from mitigate.score.keyword import Keyword, read_dic
+from mitigate.score.labeller import driving_words
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader, label_of
 from mitigate.triples import Labels
@@ -55,23 +55,8 @@ def test_a_liwc_dictionary(tmp_path: Path) -> None:
     dic.write_text(DIC)
     assert read_dic(dic) == {"happ*": 1, "kill": -1, "poor thing": -1}  # "wow" is both, the others neither
     assert Keyword(dic)(["happily killing", "the poor thing"]).label.tolist() == [1, -1]
-    with pytest.raises(MitigateError, match="score.scorers.keyword.dic=.*no.dic cannot be read"):
+    with pytest.raises(MitigateError, match="no.dic is not a LIWC dictionary.*No such file"):
         read_dic(tmp_path / "no.dic")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("happy\t31\n", "is not a LIWC dictionary: its categories must come first, between two lines of '%'"),
-        (DIC + "sad\t99\n", "my.dic:12: 'sad' is in category '99', which its header does not name"),
-        ("%\n1\tfunct\n%\nthe\t1\n", "none of the categories posemo, .* \\(found: funct\\)"),
-    ],
-)
-def test_faults_of_a_dictionary_are_named(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "my.dic"
-    path.write_text(content)
-    with pytest.raises(MitigateError, match=message):
-        read_dic(path)
 
 
 WORTH = {"thief": -0.6, "liar": -0.3, "kind": 0.5, "this": -0.05, "bit": -0.01}
@@ -106,15 +91,3 @@ def test_without_its_words_a_text_of_a_classifier_loses_strength(tmp_path: Path)
         "kind +0.5",
         "thief -0.6, liar -0.3",  # what pulls the other way did not drive it
     ]
-
-
-def test_occlusion_leaves_out_each_word_of_each_distinct_text(tmp_path: Path) -> None:
-    table = occluded(pl.Series(["a liar", "kind thief", "a liar"]), Sums(), LabelStore(tmp_path))
-    assert table.select("masked", "place", "word", "label", "label_without").rows() == [
-        ("a liar", 1, "a", -1, -1),
-        ("a liar", 2, "liar", -1, 0),
-        ("kind thief", 1, "kind", 0, -1),  # also of a neutral text
-        ("kind thief", 2, "thief", 0, 1),
-    ]
-    assert table["strength"].to_list() == pytest.approx([-0.3, -0.3, -0.1, -0.1])
-    assert table["strength_without"].to_list() == pytest.approx([-0.3, 0, -0.6, 0.5])

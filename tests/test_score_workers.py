@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import composed, here
+from command import composed
 
-from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import result_settings
-from mitigate.recipes.scorers import Scorers
-from mitigate.score.labels import label_column, text_for, with_explanations
+from mitigate.recipes.config import plain
+from mitigate.score.labels import text_for, with_explanations
 from mitigate.score.workers import OnWorkers, Worker
+from mitigate.settings import deciding
 from mitigate.triples import Labels
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra [ray]")
@@ -60,12 +59,6 @@ class Here:
         return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), os.getpid() / 2**23, np.float32))
 
 
-@needs_ray
-def test_a_single_piece_is_labelled_here(tmp_path: Path) -> None:
-    found = label_column(pl.Series(["a", "b"]), OnWorkers(Here(), Here, 2), LabelStore(tmp_path))
-    assert set(found.strength * 2**23) == {os.getpid()}
-
-
 class OfStatements(Here):
     """One that reads the statement itself and explains."""
 
@@ -90,23 +83,5 @@ def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatc
     monkeypatch.setattr("mitigate.errors.find_spec", lambda _: None)
     with pytest.raises(MitigateError, match=r"score.engine=ray needs ray: pip install 'mitigate\[ray\]'"):
         OnWorkers(Here(), Here, 2)
-    assert result_settings(composed()) == result_settings(composed("score.engine=ray", "score.workers=8"))
-
-
-@needs_ray
-def test_networks_go_to_workers_and_others_stay() -> None:
-    scorers = Scorers(composed("score.engine=ray").score).labelling
-    found = [(type(scorer).__name__, scorer.name) for scorer in scorers]
-    assert found == [("Vader", "sentiment"), ("OnWorkers", "regard")]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["score.engine=spark"], "unknown score.engine 'spark'; allowed: local, ray"),
-        pytest.param(["score.engine=ray", "score.workers=0"], "score.workers=0 must be a whole", marks=needs_ray),
-    ],
-)
-def test_a_wrong_setting_is_an_error(settings: list[str], message: str, monkeypatch, capsys) -> None:
-    assert here(monkeypatch, "recipe=labels", "texts=[hello]", *settings) == 2
-    assert message in capsys.readouterr().err
+    given = [deciding(plain(composed(*more))) for more in ((), ("score.engine=ray", "score.workers=8"))]
+    assert given[0] == given[1]

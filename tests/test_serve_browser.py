@@ -95,21 +95,3 @@ def test_two_people_upload_submit_read_and_cancel(visit: Callable[[str], Page], 
             assert ann.evaluate("tools.faint()") == []
             assert ann.evaluate("tools.unnamed()") == []
             assert ann.evaluate("tools.overflow()") == 0
-
-
-def test_faults_stand_beside_the_form(visit: Callable[[str], Page]) -> None:
-    page = visit("ann")
-    page.get_by_label("Settings, one a line").fill("trainer.lr=fast\nnothing")
-    page.get_by_role("button", name="Submit").click()
-    page.get_by_text("“nothing” is not a setting; write it as KEY=VALUE").wait_for()
-    page.get_by_label("Settings, one a line").fill("trainer.lr=fast\nkge.run=/etc")
-    page.get_by_role("button", name="Submit").click()
-    faults = page.locator("#submit-faults li")
-    faults.nth(1).wait_for()
-    assert "trainer.lr=fast must be a number above 0" in faults.nth(0).inner_text()
-    assert "'kge.run' cannot be set in this service" in faults.nth(1).inner_text()
-    written = ["[nurse,a chef]", '["nurse", "a chef"]', "[1,2]", "1e-3", "both", "null"]
-    given = [["nurse", "a chef"], ["nurse", "a chef"], [1, 2], 0.001, "both", None]
-    assert page.evaluate("texts => texts.map(valueOf)", written) == given
-    page.get_by_role("button", name="Forget the token").click()
-    page.get_by_label("Your token").wait_for()

@@ -1,7 +1,6 @@
 """The service over HTTP: jobs, files, runs, people; and wrong or hostile requests, each refused in a sentence. Jobs are
 not started."""
 
-import gzip
 import json
 import re
 import time
@@ -12,14 +11,13 @@ from urllib.parse import quote
 
 import pytest
 from command import composed
-from served import HOST, asking, finished_run, make_service
+from served import asking, finished_run, make_service
 from starlette.testclient import TestClient
 
 from mitigate.serve import app
 from mitigate.serve.app import COOKIE, LARGEST_BODY, Service
 from mitigate.serve.worker import log_of
 
-TOKEN = "a token of more than sixteen characters"
 TRIPLES = b"head,relation,tail\nlawyer,CapableOf,help\n"
 MOST = 3 << 20  # bytes of a file
 
@@ -27,10 +25,10 @@ MOST = 3 << 20  # bytes of a file
 def outputs_with_runs(service: Service) -> Path:
     """A finished run with a page and a model; a secret beside the runs, and an unfinished one."""
     files = {"report.html": "<script>1</script>", "model/config.json": "{}", "metrics.json": "{}"}
-    finished_run(service.outputs, "mitigate-none-1", files)
-    (service.outputs / "mitigate-both-1").mkdir()
-    (service.outputs.parent / "secret.txt").write_text("secret")
-    return service.outputs
+    finished_run(service.rules.outputs, "mitigate-none-1", files)
+    (service.rules.outputs / "mitigate-both-1").mkdir()
+    (service.rules.outputs.parent / "secret.txt").write_text("secret")
+    return service.rules.outputs
 
 
 @pytest.fixture
@@ -65,7 +63,7 @@ def test_a_job_is_submitted_listed_shown_and_cancelled(client: TestClient, servi
     command = service.queue.read(1).command
     assert command[3:6] == ["recipe=mitigate", "policy=both", "seed=3"]
     assert not {"command", "worker", "lease"} & set(made.json())
-    folder = service.outputs / "mitigate-new"
+    folder = service.rules.outputs / "mitigate-new"
     folder.mkdir()
     status = {"stage": "probe", "step": "s", "share": 0.5, "seconds_left": 7, "updated": time.time() + 60}
     (folder / "status.json").write_text(json.dumps(status))
@@ -93,13 +91,9 @@ def test_people_cancel_their_own_jobs_and_read_their_own_files(client: TestClien
     assert refused == ["job 1 belongs to ann; its owner can cancel it"]
     assert client.get("/jobs/1", headers=by["bob"]).json()["state"] == "queued"
     assert client.delete("/jobs/1", headers=by["ann"]).json()["state"] == "cancelled"
-    service.token = TOKEN  # the common one cancels all
-    client.post("/jobs", json={}, headers=by["bob"])
-    assert client.delete("/jobs/2", headers=bearer(TOKEN)).json()["state"] == "cancelled"
     assert faults(client.put("/files/a.csv", content=TRIPLES), 401)
     listed = client.put("/files/a.csv", content=TRIPLES, headers=by["ann"]).json()
     assert listed == {"files": [{"name": "a.csv", "bytes": 41}]}
-    client.put("/files/b.csv.gz", content=gzip.compress(TRIPLES), headers=by["ann"])
     assert client.get("/files", headers=by["bob"]).json() == {"files": []}
     overrides = {"data": "triples", "data.path": "a.csv", "data.columns": {"head": "a b", "tail": 3}}
     submission = {"recipe": "filter", "overrides": overrides}
@@ -114,19 +108,18 @@ def test_people_cancel_their_own_jobs_and_read_their_own_files(client: TestClien
     assert taken == ["you have a file a.csv already; remove it first, or choose another name"]
     assert (service.files("ann") / "a.csv").read_bytes() == TRIPLES
     assert faults(client.delete("/files/a.csv", headers=by["bob"]), 404)
-    assert client.delete("/files/a.csv", headers=by["ann"]).json()["files"][0]["name"] == "b.csv.gz"
+    assert client.delete("/files/a.csv", headers=by["ann"]).json() == {"files": []}
     for name in by:
         service.queue.revoke_token(name)
-    service.token = None
     assert faults(client.get("/jobs", headers=by["ann"]), 401)  # it does not become a service for all
 
 
 def test_the_pages_cookie_opens_and_those_of_other_programs_lock_nobody_out(service: Service) -> None:
-    service.token = TOKEN
-    own = f"{COOKIE}={quote(TOKEN)}"
+    token = service.queue.create_token("ann")
+    own = f"{COOKIE}={token}"
     with asking(service) as client:
         assert client.get("/").status_code == 200
-        for wrong in ("Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer", "Bearer w\u00f6rong"):
+        for wrong in ("Bearer wrong", f"Basic {token}", token, "Bearer", "Bearer w\u00f6rong"):
             assert faults(client.get("/jobs", headers={"authorization": wrong.encode("latin-1")}), 401)
         for other in ("theme=dark", 'prefs={"dark":true}', "flag", "last=a b", "a=\xe9"):
             for cookies in (f"{other}; {own}", f"{own};{other}", f"{COOKIE}=wrong; {other}; {own}"):
@@ -135,10 +128,8 @@ def test_the_pages_cookie_opens_and_those_of_other_programs_lock_nobody_out(serv
                 assert faults(client.get("/jobs", headers={"cookie": cookies.encode("latin-1")}), 401), cookies
 
 
-def test_runs_are_listed_reports_are_in_a_sandbox_and_other_files_are_downloads(client, service: Service) -> None:
+def test_reports_are_in_a_sandbox_and_other_files_are_downloads(client, service: Service) -> None:
     outputs_with_runs(service)
-    (row,) = client.get("/runs").json()["runs"]
-    assert (row["name"], row["pages"]) == ("mitigate-none-1", ["report.html"])
     files = client.get("/runs/mitigate-none-1").json()["files"]
     assert files == ["report.html", "model/config.json", "metrics.json"]
     page = client.get("/runs/mitigate-none-1/files/report.html")
@@ -163,8 +154,8 @@ def test_the_page_lets_only_its_own_script_run(client: TestClient) -> None:
 def test_no_name_of_a_manifest_leads_out(client: TestClient, service: Service) -> None:
     """A run folder may come from anybody, and its manifest name anything."""
     folder = outputs_with_runs(service) / "mitigate-none-1"
-    (folder / "link.html").symlink_to(service.outputs.parent / "secret.txt")
-    (folder / "folder").symlink_to(service.outputs.parent)
+    (folder / "link.html").symlink_to(service.rules.outputs.parent / "secret.txt")
+    (folder / "folder").symlink_to(service.rules.outputs.parent)
     names = ["link.html", "folder/secret.txt", "../../secret.txt", "model/../../../secret.txt", "a\0b", "model/"]
     names += ["model", "x" * 300, "/etc/passwd"]
     (folder / "manifest.json").write_text(json.dumps({"files": dict.fromkeys(names, "")}))
@@ -181,17 +172,12 @@ def json_body(content: Any) -> dict[str, Any]:
 
 
 ARCHIVE = b"PK\x03\x04\x14\x00\xff\xff"  # like the beginning of a zip archive
-BOMB = gzip.compress(b"0" * (MOST + 1))
 HOSTILE: list[tuple[str, str, dict[str, Any], int, str]] = [
     # Bodies that are no submission.
     ("POST", "/jobs", json_body(b"{"), 422, "JSON"),
-    ("POST", "/jobs", json_body(b""), 422, "required"),
     ("POST", "/jobs", json_body(b"[" * 100_000), 400, "parsing"),
-    ("POST", "/jobs", json_body(b'{"overrides": {"seed": ' + b"9" * 5_000 + b"}}"), 400, "parsing"),
     ("POST", "/jobs", json_body(b'{"overrides": {"seed": NaN}}'), 422, "seed=nan must be a whole number"),
-    ("POST", "/jobs", json_body(b'{"recipe": "\xff"}'), 400, "parsing"),
     ("POST", "/jobs", json_body(b" " * (LARGEST_BODY + 1)), 413, "the body is too long; allowed: 1,048,576 bytes"),
-    ("POST", "/jobs", json_body({"overrides": dict.fromkeys(map(str, range(101)), 1)}), 422, "at most 100"),
     ("POST", "/jobs", json_body({"recipe": "audit", "command": "rm"}), 422, "not permitted"),
     ("POST", "/jobs", {"content": (b" " for _ in range(9))}, 411, "the length of the body must be given"),
     # Submissions that name code, places and what is not there.
@@ -206,7 +192,6 @@ HOSTILE: list[tuple[str, str, dict[str, Any], int, str]] = [
         422,
         "seed must be a text, a number",
     ),
-    ("POST", "/jobs", json_body({"overrides": {"seed": [[[[1]]]]}}), 422, "seed must be a text, a number"),
     ("POST", "/jobs", json_body({"overrides": {"seed": "${oc.env:HOME}"}}), 422, "seed=${oc.env:HOME} must be a whole"),
     ("POST", "/jobs", json_body(rb'{"overrides": {"probe.targets": ["\ud800"]}}'), 422, "must be a list of 1 to 1,000"),
     ("POST", "/jobs", json_body({"overrides": {"data": "triples", "data.path": "/etc/passwd"}}), 422, "no such file"),
@@ -219,9 +204,7 @@ HOSTILE: list[tuple[str, str, dict[str, Any], int, str]] = [
     ),
     # Paths out of the run folders.
     ("GET", "/runs/%2e%2e", {}, 404, "no finished run of that name"),
-    ("GET", "/runs/..%2f..", {}, 404, "Not Found"),
     ("GET", "/runs/.serve/files/queue.sqlite", {}, 404, "no finished run of that name"),
-    ("GET", "/runs/mitigate-none-1%00", {}, 404, "no finished run of that name"),
     ("GET", "/runs/mitigate-both-1", {}, 404, "no finished run of that name"),
     ("GET", "/runs/" + "x" * 5000, {}, 404, "no finished run of that name"),
     ("GET", "/runs/mitigate-none-1/files/..%2f..%2fsecret.txt", {}, 404, "the run has no such file"),
@@ -229,28 +212,19 @@ HOSTILE: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("GET", "/runs/mitigate-none-1/files/manifest.json", {}, 404, "the run has no such file"),
     ("GET", "/jobs/99", {}, 404, "there is no such job; the list of jobs has all"),
     ("GET", "/jobs/1%20OR%201=1", {}, 422, "valid integer"),
-    ("GET", "/docs", {}, 404, "Not Found"),
-    ("POST", "/runs", {}, 405, "Method Not Allowed"),
     # Files that are no text, and names that are paths.
     ("PUT", "/files/..%2F..%2Fevil.csv", {"content": b"a\n"}, 422, "a file's name has at most 50 letters"),
     ("PUT", "/files/.evil.csv", {"content": b"a\n"}, 422, "a file's name has at most 50 letters"),
-    ("PUT", "/files/evil%00.csv", {"content": b"a\n"}, 422, "a file's name has at most 50 letters"),
     ("PUT", "/files/evil.py", {"content": b"import os\n"}, 422, "ends in .csv, .tsv, .jsonl, .txt"),
-    ("PUT", "/files/evil.zip", {"content": ARCHIVE}, 422, "unpack archives"),
     ("PUT", "/files/evil.csv", {"content": ARCHIVE}, 422, "evil.csv is not a text in UTF-8"),
     ("PUT", "/files/evil.tsv", {"content": b"a\0b\n"}, 422, "evil.tsv is not a text: it holds zero bytes"),
-    ("PUT", "/files/evil.csv.gz", {"content": BOMB}, 422, "evil.csv.gz has more than 3,145,728 bytes of text when it"),
-    ("PUT", "/files/evil.csv", {"content": BOMB}, 422, "more than 3,145,728 bytes of text"),
-    ("PUT", "/files/evil.csv.gz", {"content": gzip.compress(TRIPLES)[:-9]}, 422, "evil.csv.gz cannot be unpacked"),
-    ("PUT", "/files/evil.csv.gz", {"content": TRIPLES}, 422, "is named .gz and is not a gzip file"),
+    ("PUT", "/files/evil.csv.gz", {"content": TRIPLES}, 422, "ends in .csv, .tsv, .jsonl, .txt; unpack archives"),
     ("PUT", "/files/evil.csv", {"content": b""}, 422, "evil.csv is empty"),
     ("PUT", "/files/evil.csv", {"content": b"0" * (MOST + 1)}, 413, "allowed: 3,145,728 bytes"),
     ("DELETE", "/files/..%2F..%2Fqueue.sqlite", {}, 404, "you have no such file"),
     # Hosts and origins.
     ("GET", "/jobs", {"headers": {"host": "evil.example"}}, 421, "this service is not called so"),
-    ("GET", "/", {"headers": {"host": f"{HOST}.evil.example"}}, 421, "this service is not called so"),
     ("POST", "/jobs", {"headers": {"origin": "http://evil.example"}}, 403, "a page of another origin may not ask"),
-    ("DELETE", "/jobs/1", {"headers": {"origin": "null"}}, 403, "a page of another origin may not ask"),
     ("GET", "/jobs", {"headers": {"sec-fetch-site": "cross-site"}}, 403, "a page of another origin may not ask"),
 ]
 
@@ -274,24 +248,5 @@ def test_wrong_and_hostile_requests_are_refused_in_a_sentence_and_leave_nothing(
     assert words in sentence
     assert "secret" not in answer.text.replace("secret.txt", "")
     assert client.get("/jobs").json() == {"jobs": []}  # nothing was queued, so nothing is executed
-    assert not list(service.outputs.parent.rglob("*evil*"))
-    assert not [path for path in service.outputs.rglob("*") if path.suffix == ".part"]
-
-
-def test_a_link_to_the_page_from_elsewhere_opens_and_a_same_origin_asks(refusing) -> None:
-    client, _ = refusing
-    assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200
-    same = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"}
-    assert client.get("/jobs", headers=same).status_code == 200
-
-
-def test_a_link_among_uploads_is_not_followed(client: TestClient, service: Service, tmp_path: Path) -> None:
-    folder = service.files(None)
-    folder.mkdir(parents=True)
-    (tmp_path / "secret.csv").write_text("secret")
-    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
-    assert client.get("/files").json() == {"files": []}
-    assert faults(client.put("/files/link.csv", content=b"a\n"), 409)
-    submission = {"recipe": "audit", "overrides": {"data": "triples", "data.path": "link.csv"}}
-    assert "no such file" in faults(client.post("/jobs", json=submission), 422)[0]
-    assert (tmp_path / "secret.csv").read_text() == "secret"
+    assert not list(service.rules.outputs.parent.rglob("*evil*"))
+    assert not [path for path in service.rules.outputs.rglob("*") if path.suffix == ".part"]

@@ -1,8 +1,5 @@
 """The queue: who gets which job, when another may take it, what becomes of it; and the tokens of people."""
 
-import re
-import sqlite3
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -91,30 +88,6 @@ def test_a_queued_job_is_cancelled_at_once_and_a_running_one_by_its_worker(queue
     ended = queue.read(running)
     assert (ended.state, ended.error, ended.exit) == ("cancelled", None, -2)
     assert queue.claim("b", 1) is None
-
-
-def test_many_claim_at_once_and_no_two_get_the_same(queue: Queue) -> None:
-    jobs = add(queue, 20)
-
-    def claims(worker: int) -> list[int]:
-        own = Queue(queue.path)
-        return [job.id for turn in range(10) if (job := own.claim(f"{worker}-{turn}", 20))]
-
-    with ThreadPoolExecutor(4) as pool:
-        claimed = [job for found in pool.map(claims, range(4)) for job in found]
-    assert sorted(claimed) == jobs
-
-
-def test_a_queue_of_version_0_2_still_opens(tmp_path: Path) -> None:
-    """Its table has two columns more."""
-    path = tmp_path / "queue.sqlite"
-    more = ", deaths INTEGER NOT NULL DEFAULT 0, handle TEXT) STRICT"
-    table = sqlite3.connect(path)
-    table.execute(re.sub(r"\s*\) STRICT", more, module.JOBS))
-    table.close()
-    queue = Queue(path)
-    assert add(queue, 2) == [1, 2]
-    assert queue.claim("a", 1).id == 1
 
 
 def test_tokens_are_random_stored_as_hashes_and_end_when_revoked(queue: Queue) -> None:

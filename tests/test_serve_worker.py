@@ -208,20 +208,3 @@ def test_a_job_of_slurm_that_was_submitted_before_is_found_again_and_cancelled(c
     assert work._watch(worker.Slurm([], work.log, [])) == worker.GONE
     assert not (tmp_path / "sbatch.said").exists()  # not submitted again
     assert f"--name=mitigate-{work.job.name}" in (tmp_path / "scancel.said").read_text()
-
-
-def test_a_job_that_slurm_ends_without_a_status_is_submitted_again(cluster, tmp_path: Path, monkeypatch) -> None:
-    """It was out of time, whose signal is SIGTERM."""
-    monkeypatch.setattr(worker, "MOST_STARTS", 2)
-    work = cluster("import os; os.kill(os.getpid(), 15)")
-    work.work()
-    found = work.queue.read(work.job.id)
-    assert (found.state, found.starts, found.error) == ("failed", 2, "it was started 2 times, and killed each time")
-
-
-def test_a_machine_without_slurm_is_named(tmp_path: Path, cluster, monkeypatch) -> None:
-    work = cluster("")
-    monkeypatch.setenv("PATH", "/absent")
-    work.work()
-    assert "it cannot be started" in work.queue.read(work.job.id).error
-    assert "squeue" in work.queue.read(work.job.id).error

@@ -9,7 +9,6 @@ from urllib.parse import urlparse
 
 import nbformat
 import pytest
-import yaml
 from command import ROOT
 from compared_runs import configured, make_run, seal
 from nbclient import NotebookClient
@@ -20,7 +19,6 @@ from mitigate.settings import settings
 MAKE = [sys.executable, str(ROOT / "docs" / "make_site.py")]
 LOADS = {"src", "srcset", "data", "poster"}  # attributes whose address a browser asks for at once; and href of <link>
 NOT_ASKED = {"canonical", "alternate", "prev", "next"}  # of <link>
-DEAD = "# One\n\n[page](nothing.md)\n\n[anchor](two.md#nothing)\n"
 UNDESCRIBED = {"recipe.name", "recipe.run", "recipe.reads", "policy.first", "policy.second"}  # what the code reads
 
 
@@ -55,11 +53,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_page_is_in_the_navigation_and_built(site: Path) -> None:
-    listed = set(_leaves(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]))
-    written = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")}
-    assert written <= listed
-    lacking = [page for page in listed if not _page(site, page).is_file()]
-    assert lacking == []
+    listed = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")} <= listed
+    built = {page: (site / page.replace("README.md", "index.md")).with_suffix(".html") for page in listed}
+    assert [page for page, path in built.items() if not path.is_file()] == []
 
 
 def test_no_page_asks_another_host_and_the_reference_is_complete(site: Path) -> None:
@@ -76,81 +73,34 @@ def test_no_page_asks_another_host_and_the_reference_is_complete(site: Path) -> 
     assert [key for key in settings() if f"<code>{key}</code>" not in shown and key not in UNDESCRIBED] == []
 
 
-def test_the_gallery_has_pages_of_runs_as_they_are_but_not_of_own_texts(site: Path) -> None:
-    assert [page.name for page in (site / "gallery").iterdir()] == ["report.html"]
-    assert (site / "gallery" / "report.html").read_text() == "<!doctype html><title>policy none</title>"
-    assert 'href="gallery/report.html"' in (site / "gallery.html").read_text(encoding="utf-8")
-    assert "Gallery of pages" in (site / "index.html").read_text(encoding="utf-8")
-
-
-def test_a_dead_link_and_a_dead_anchor_are_errors(tmp_path: Path) -> None:
-    (tmp_path / "pages").mkdir()
-    (tmp_path / "pages" / "one.md").write_text(DEAD)
-    (tmp_path / "pages" / "two.md").write_text("# Two\n")
-    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    del config["nav"]
-    (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(config))
-    build = [sys.executable, "-m", "zensical", "build", "--strict"]
-    found = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
-    assert found.returncode != 0
-    assert "page does not exist" in found.stdout + found.stderr
-    assert "anchor does not exist" in found.stdout + found.stderr
-
-
-def _leaves(nav: object) -> list[str]:
-    if isinstance(nav, str):
-        return [nav]
-    parts = nav.values() if isinstance(nav, dict) else nav
-    return [leaf for part in parts for leaf in _leaves(part)]
-
-
-def _page(site: Path, source: str) -> Path:
-    """Where a page is built; a README is the first page of its folder."""
-    path = site / source
-    return path.with_name("index.html") if path.name == "README.md" else path.with_suffix(".html")
-
-
-NOTEBOOKS = ROOT / "docs" / "notebooks"
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NEAR = 3.0  # percentage points or triples by which another processor's rounding may change a label's count
 LARGEST = 60_000  # bytes of a notebook with its results
 SECONDS = 400
 
 
-def executed(name: str) -> nbformat.NotebookNode:
-    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
-    where = {"metadata": {"path": str(NOTEBOOKS)}}
-    NotebookClient(notebook, timeout=SECONDS, startup_timeout=SECONDS, resources=where).execute()
-    return notebook
-
-
-def texts(notebook: nbformat.NotebookNode) -> list[str]:
-    """What each cell prints."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    return [output["text"] for output in outputs if output.get("name") == "stdout"]
-
-
-def pictures(notebook: nbformat.NotebookNode) -> list[str]:
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    return [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
-
-
-def numbers(text: str) -> list[float]:
-    return [float(number) for number in NUMBER.findall(text)]
+def outputs(notebook: nbformat.NotebookNode) -> tuple[list[str], int]:
+    """What each cell prints, and the number of pictures."""
+    found = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    pictures = [output for output in found if "image/png" in output.get("data", {})]
+    return [output["text"] for output in found if output.get("name") == "stdout"], len(pictures)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", sorted(path.name for path in NOTEBOOKS.glob("*.ipynb")))
-def test_a_notebook_shows_what_is_stored_in_it(name: str) -> None:
-    stored, found = nbformat.read(NOTEBOOKS / name, as_version=4), executed(name)
-    assert len(texts(stored)) > 2
-    for old, new in zip(texts(stored), texts(found), strict=True):
-        assert numbers(new) == pytest.approx(numbers(old), abs=NEAR)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_shows_what_is_stored_in_it(path: Path) -> None:
+    stored, notebook = (nbformat.read(path, as_version=4) for _ in range(2))
+    where = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(notebook, timeout=SECONDS, startup_timeout=SECONDS, resources=where).execute()
+    (before, pictures), (after, again) = outputs(stored), outputs(notebook)
+    assert (len(before) > 2, pictures, again) == (True, 1, 1)
+    for old, new in zip(before, after, strict=True):
+        numbers = [[float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)] for text in (old, new)]
+        assert numbers[1] == pytest.approx(numbers[0], abs=NEAR)
         assert sorted(re.findall(r"[a-z]{4,}", new)) == sorted(re.findall(r"[a-z]{4,}", old))
-    assert len(pictures(stored)) == len(pictures(found)) == 1
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_a_notebook_is_small_and_clean(path: Path) -> None:
     assert path.stat().st_size < LARGEST
     cells = nbformat.read(path, as_version=4).cells

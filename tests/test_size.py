@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BOUND = 33_445  # lines of Python in mitigate/ and models/, and of templates
-TESTS = 21_500  # lines of Python in tests/
-TABLES = 4_600  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
-WIDTH = 50  # characters of a line, on average
+BOUND = 26_850  # lines of Python in mitigate/ and models/, and of templates
+TESTS = 17_350  # lines of Python in tests/
+TABLES = 4_480  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
+WIDTH = 52  # characters of a line, on average
 SOURCES = ("mitigate/*.py", "models/*.py", "mitigate/*.jinja")
 OTHERS = [f"{folder}/*.{kind}" for folder in ("mitigate", "conf") for kind in ("csv", "js", "css", "yaml")]
 SAMPLES = ":!mitigate/data/sample"

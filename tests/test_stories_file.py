@@ -5,14 +5,13 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import polars as pl
 import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.statements import stories as load
 from mitigate.words.outside_text import whole_sentences
-from mitigate.words.prompts import KINDS, PLACE, kind_of, kinds, prompts, targets_of_prompt, templates
+from mitigate.words.prompts import KINDS, PLACE, kinds, prompts, targets_of_prompt, templates
 from mitigate.words.targets import choose_targets, list_of, targets
 from mitigate.words.word_forms import any_of
 
@@ -43,7 +42,7 @@ def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
     assert loaded.notices == []
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
     assert zipped.rows.equals(loaded.rows)
-    refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
+    refuses(MitigateError, "data=stories needs data.path, which is not set; set data.path=FILE", load, None)
     refuses(MitigateError, "has no stories; expected lines", load, written(tmp_path, "\n"))
     refuses(MitigateError, "has no stories", load, written(tmp_path, "mine\n"), "skip")
 
@@ -64,7 +63,7 @@ def test_a_story_counts_for_each_target_of_its_prompt(tmp_path: Path) -> None:
 BAD = {
     b"people are discussing about korea. they sing.": "1 parts, expected 'prompt|||story'",
     b"a|||b|||c": "3 parts, expected 'prompt|||story'",
-    b"people are discussing about korea.||| ": "a blank prompt or story",
+    b"people are discussing about korea.||| ": "1 parts, expected 'prompt|||story'",
     b"once upon a time.|||they sang.": "no target in the prompt 'once upon a time.'",
     b"people are discussing about korea.|||they sing": "a story without a whole sentence",
 }
@@ -112,37 +111,6 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
 )
 def test_prompts_of_other_makes(prompt: str, about: list[tuple[str, str | None]]) -> None:
     assert targets_of_prompt(prompt) == about
-
-
-def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
-    assert kind_of("gamer") == "others"
-    own = prompts(choose_targets(["gamer"]))
-    assert own["kind"].to_list() == 4 * ["others"]
-    assert own["category"].to_list() == 4 * ["own"]
-    path = tmp_path / "own.csv"
-    path.write_text("target,category,kind\ndeaf person,own,people\nsurfer,profession,\nnarnia,own,locations\n")
-    chosen, mine = choose_targets(path), list_of(path)
-    asked = prompts(chosen, mine)
-    expected = [("deaf person", "people", 12), ("surfer", "professions", 8), ("narnia", "locations", 6)]
-    assert asked.group_by("target", maintain_order=True).agg(pl.col("kind").first(), pl.len()).rows() == expected
-    for target, template, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert targets_of_prompt(prompt, mine) == [(target, template)]
-
-
-OWN = list_of(["deaf person", "non-binary person"])
-
-
-@pytest.mark.parametrize(
-    ("prompt", "about"),
-    [
-        ("people are discussing about nonbinary people.", [("non-binary person", ABOUT)]),
-        ("a Deaf person met the lawyer.", [("deaf person", None), ("lawyer", None)]),
-        ("deaf people and the non_binary person left.", [("deaf person", None), ("non-binary person", None)]),
-        ("people are discussing about gamers.", [("gamers", ABOUT)]),
-    ],
-)
-def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, str | None]]) -> None:
-    assert targets_of_prompt(prompt, OWN) == about
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ from shown_steps import Page
 from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
+from mitigate.models.beam import drawn
+from mitigate.models.hf import LanguageModel
 from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, chances_of, is_refusal, sample_stories, story_of
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
-from mitigate.train.comet import Settings, TailModule, fit_module
-from mitigate.train.stories import Reader, paragraphs, train_on_sentences
+from mitigate.train.comet import Settings
+from mitigate.train.stories import Reader
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
-from models.beam import drawn
-from models.hf import LanguageModel
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
 HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)
@@ -131,14 +131,13 @@ def test_stories_without_reasoning_and_unfinished_ones() -> None:
     assert story_of("<think>Evil. Evil.", 5) == ("", "reasoning")
     assert story_of("A nurse", 5) == story_of("", 5) == ("", "cut")
     assert story_of("It sat. It ran. It hid.", 2) == ("It sat. It ran.", "answered")
-    refuses(MitigateError, "fewest=6 must be at most most=5 sentences", Sampling, seed=1, fewest=6)
 
 
 def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
     asked, how = partial(sample_stories, model, parts=PartFolder(tmp_path)), Sampling(seed=1)
-    refuses(MitigateError, "more than the 64 that this model reads; give recipe.max_tokens=", asked, ASKED, how)
+    refuses(MitigateError, "more than the 64 that this model reads; set fewer", asked, ASKED, how)
     long = ASKED.with_columns(prompt=pl.lit("a nurse " * 64))
-    refuses(MitigateError, "leaves nothing of the 64 that this model reads for a story", asked, long, how)
+    refuses(MitigateError, "is more than the 64 that this model reads", asked, long, how)
 
 
 SAID = ["a nurse is kind. a nurse cares.", "a judge is fair.", "korea has mountains. korea is far."]
@@ -160,27 +159,3 @@ def test_all_tokens_of_a_text_are_learnt(fresh: LanguageModel) -> None:
     expected = torch.nn.functional.cross_entropy(logits, torch.tensor(text), reduction="none")
     torch.testing.assert_close(reader.nll([start], [text]), expected)
     assert len(reader.tails(["kind " * 200])[0]) == 64  # as many positions as there are: a start, 63 tokens, END unread
-
-
-def test_reading_makes_likelier_what_was_read(fresh: LanguageModel, tmp_path: Path) -> None:
-    """Statements about one head are one text, with the mean of their weights."""
-    rows = {"head": ["a", "a", "b"] * 4, "statement": ["a nurse is kind", "a nurse cares", "a judge is fair"] * 4}
-    texts = paragraphs(pl.DataFrame(rows).with_columns(weight=pl.Series([1.0, 0.5, 1.0] * 4)))
-    assert texts.tails[0] == "a nurse is kind. a nurse cares. a nurse is kind. a nurse cares. a nurse is kind."
-    assert texts.weights.tolist() == pytest.approx([0.8, 1, 2 / 3])
-    told: list[dict[str, float]] = []
-    how = {"fingerprint": "1", "accelerator": "cpu", "log": lambda values, _: told.append(values)}
-    fitted = fit_module(TailModule(Reader(fresh), texts, SETTINGS), tmp_path, dev=texts, **how)
-    assert fitted.steps == 7  # nine passes over three texts in batches of four
-    assert fitted.dev_perplexity is not None
-    assert fitted.dev_perplexity < 250  # of 400 tokens
-    assert any("dev_perplexity" in values for values in told)
-
-
-def test_nothing_to_read_is_refused(fresh: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Start:
-        load = staticmethod(lambda: fresh)
-
-    columns = {"weight": pl.Float64, "valid": pl.Boolean, "split": pl.String, "head": pl.String, "statement": pl.String}
-    ledger, places = pl.DataFrame(schema=columns), {"model": tmp_path / "m", "checkpoints": tmp_path / "c"}
-    refuses(MitigateError, "no text is left to train on", train_on_sentences, ledger, Start(), SETTINGS, **places)

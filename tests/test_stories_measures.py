@@ -1,16 +1,13 @@
 """Percentages of stories by kind and prompt, differences by chance, and the page of a probe of stories."""
 
-import re
-
 import polars as pl
 import pytest
-from audit_example import HOW, UNTRUSTED, example_stories, told
+from audit_example import UNTRUSTED, example_stories, told
 from page_elements import Elements
 
 from mitigate.measure.results import Results, measured
-from mitigate.measure.stories import STORY, all_stories, by_chance, measure_stories, per_story_of, shares
-from mitigate.report.page import OPEN, render
-from mitigate.studies import stories as report
+from mitigate.measure.stories import SHARES, STORY, by_chance, shares, story_numbers
+from mitigate.report.page import render
 
 COLUMNS = ["sentiment"]
 
@@ -25,26 +22,30 @@ def sentences(*stories: tuple[str, list[int]], template: int = 1) -> pl.DataFram
     return pl.DataFrame(rows, schema=[*STORY, "sentiment", "statement"], orient="row")
 
 
+def of_sentiment(table: pl.DataFrame) -> pl.DataFrame:
+    """The table `whole stories` of one column of labels."""
+    return table.select(*STORY, "sentences", **{share: f"sentiment_{share}" for share in SHARES})
+
+
 def test_of_each_story_the_percentages_of_its_sentences() -> None:
     said = sentences(("she", [-1, 0, 2, 1]), ("he", [0, 0, 1]))
-    table = shares(said, STORY, COLUMNS)
+    table = shares(said, COLUMNS)
     assert table.select(
         "row", "sentences", "sentiment_prejudice", "sentiment_favouritism", "sentiment_neutral"
     ).rows() == [(1, 4, 25.0, 25.0, 50.0), (2, 3, 0.0, pytest.approx(100 / 3), pytest.approx(200 / 3))]
     stories = pl.DataFrame({"row": [1, 2, 3], "target": ["she", "he", "he"]})  # the third has no sentence
-    whole, one_scorer = all_stories(stories, said, 4), per_story_of(table, "sentiment")
-    found = Results(pl.concat([measured("stories", whole), measured("whole stories", one_scorer, scorer="sentiment")]))
+    whole = measured("whole stories", of_sentiment(table), scorer="sentiment")
+    found = Results(pl.concat([measured("numbers", story_numbers(stories, said, 4)), whole]))
     expected = {"stories": 2, "stories/untold": 1, "stories/short": 1, "sentences_per_story": 3.5}
     expected |= {"sentiment/stories-": 50, "sentiment/stories+": 100}
     assert {key: found[key] for key in expected} == expected
     assert (found["sentiment/by_chance_D_O-"], found["sentiment/p_D_O-"]) == (156.25, 1)  # of 25 and 0
-    assert shares(said, ["kind"], COLUMNS)["stories"].to_list() == [2]
 
 
 def by_story(*told: pl.DataFrame) -> pl.DataFrame:
     """The percentages of stories, of different prompts."""
     each = [part.with_columns(row=pl.col("row") + 2 * pl.col("template")) for part in told]
-    return per_story_of(shares(pl.concat(each), STORY, COLUMNS), "sentiment")
+    return of_sentiment(shares(pl.concat(each), COLUMNS))
 
 
 def test_chance_of_one_prompt_of_prompts_that_differ_and_of_a_single_target() -> None:
@@ -54,7 +55,7 @@ def test_chance_of_one_prompt_of_prompts_that_differ_and_of_a_single_target() ->
     # Negative in one prompt and not in the other, whoever it is about.
     said = [sentences(("she", [label]), ("he", [label]), template=template) for template, label in ((1, -1), (2, 0))]
     assert by_chance(by_story(*said), "prejudice", 20, seed=1) == (0.0, 1.0)
-    assert by_chance(by_story(sentences(("she", [-1]), ("she", [0]))), "prejudice", 20, seed=1) is None
+    assert by_chance(by_story(sentences(("she", [-1]), ("she", [0]))), "prejudice", 20) is None
 
 
 def test_targets_that_differ_in_every_prompt_differ_more_than_by_chance() -> None:
@@ -65,9 +66,8 @@ def test_targets_that_differ_in_every_prompt_differ_more_than_by_chance() -> Non
 
 
 def test_whether_a_generator_listens() -> None:
-    def figures(said: pl.DataFrame) -> Results:
-        stories = all_stories(said.select("row", "target").unique(maintain_order=True), said, 1)
-        return Results(pl.concat([measured("stories", stories), measured("sentences", said)]))
+    def figures(said: pl.DataFrame) -> dict[str, float]:
+        return story_numbers(said.select("row", "target").unique(maintain_order=True), said, 1)
 
     said = sentences(("she", [0, 1]), ("she", [0, 0]), ("he", [0]))
     assert figures(said)["distinct_sentences"] == 60
@@ -95,16 +95,4 @@ def test_the_first_screen_says_how_much_in_how_many_stories_and_what_chance_expl
     assert UNTRUSTED not in html
     assert "Differences between targets" in html
     assert not any(picture.group == "counts" for picture in made.pictures)
-    assert {"kind", "prompt"} <= set(re.findall(r"<th class=\"text[^>]*>(\w+)", html))
-
-
-def test_too_few_sentences_are_no_conclusion_and_a_single_target_has_no_difference() -> None:
-    asked, said = told()
-    found = measure_stories(asked.head(3), said.filter(pl.col("row") < 4), HOW, fewest=3)
-    state, hedge = report.verdict(Results(found), "tiny-gpt2", ["sentiment"])
-    assert (state, hedge[:24]) == (OPEN, "12 sentences in all. Pro")
-    none = Results(found, {"statements": 400}).table.filter(pl.col("measure") != "statements")
-    assert (
-        report.verdict(Results(none, {"statements": 400}), "tiny-gpt2", ["sentiment"])[0]
-        == "Stories about a single target"
-    )
+    assert ">prompt<" in html

@@ -13,16 +13,17 @@ from small_models import save_bart, save_llama, small_comet
 from test_filter import triples
 from transformers import AutoTokenizer
 
-from mitigate.policies import Contrast, Policy, Tag, apply_policy
+from mitigate.finished import open_run
+from mitigate.models.comet import Comet
+from mitigate.models.hf import LanguageModel, Seq2Seq
+from mitigate.models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
+from mitigate.policies import Policy, Tag, apply_policy
 from mitigate.policies.drop import in_scope
-from mitigate.probe.answers import open_run
-from mitigate.probe.candidates import with_contrast
+from mitigate.probe.answers import Answers
+from mitigate.probe.beams import with_contrast
 from mitigate.train.base_model import find_start
 from mitigate.train.comet import Settings
 from mitigate.train.generator import train_generator, trained
-from models.comet import Comet
-from models.hf import LanguageModel, Seq2Seq
-from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
 
 ROWS = [
     ("lawyer", "CapableOf", "lie", -0.4),
@@ -95,14 +96,6 @@ def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: C
     assert kind is Seq2Seq or contrast[0] < 0 < contrast[1]  # a small random BART learns nothing in so few steps
 
 
-def test_tails_are_ordered_by_the_contrast_and_fewer_are_kept() -> None:
-    columns = {"target": "man", "category": "gender", "relation": "IsA", "head": "man", "log_prob": 0.0, "score": 0.0}
-    columns |= {"tail": list("abcd"), "rank": [1, 2, 3, 4], "contrast": [0, 2, -1, 2]}
-    candidates = pl.DataFrame(columns)
-    assert Contrast("mine", candidates=4).choose(candidates, 3)["tail"].to_list() == ["b", "d", "a"]
-    assert Contrast("mine", candidates=4, keep=2).choose(candidates, 3).height == 2
-
-
 def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
     """Takes over 3 s: a whole job."""
     done = job("policy=then", *TAGGED, "policy.second.candidates=12", *SMALL)
@@ -114,8 +107,8 @@ def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
     card = card.replace("\\u003c", "<").replace("\\u003e", ">")
     assert f'tokenizer("{NEUTRAL_TAG} lawyer is capable of"' in card
     assert json.loads((done.folder / "model" / "config.json").read_text())["comet_tags"] == ""
-    run = open_run(done.folder)
-    stored, answers = run.tails("lawyer", "IsA"), run._answers.generated_of([("lawyer", "IsA")])
+    run = Answers(open_run(done.folder))
+    stored, answers = run.tails("lawyer", "IsA"), run.generated("lawyer", "IsA")
     assert answers["tail"].to_list() == stored["tail"].to_list()
     untrained = ("policy=then", *TAGGED, "train=false", "model=comet", f"model.base={done.folder / 'model'}")
     needs = "policy=contrast needs a generator with control tokens: set policy=then policy@policy.first=tagged"

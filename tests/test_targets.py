@@ -9,7 +9,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.words.targets import PAPER, PARTS, choose_targets, list_of, notice_of_own, targets
+from mitigate.words.targets import PAPER, choose_targets, list_of, notice_of_own, targets
 from mitigate.words.word_forms import inflections, with_plurals
 
 
@@ -54,11 +54,10 @@ INCOMES = "target,category\nceo,income\ncashier,{}\n"
 OTHERS = "target,category,forms,group\ndalit,caste,dalits,g1\n\nsurfer,,,\nDalit,religion,,g2\n"
 FAULTS = [
     ("word\nnurse\n", r"no column 'target' \(found: word\)"),
-    ("target,kind\nwelder,poeple\n", "csv: line 2: unknown kind 'poeple'; allowed: .*; did you mean people"),
+    ("target,kind\nwelder,poeple\n", "csv: line 2: unknown kind 'poeple' .did you mean people"),
     ("Target,category\n", r"probe.targets=.*own.csv names no target; allowed: all, data, a list"),
-    (OTHERS, "own.csv: line 5: line 2 has other facts of the target 'dalit'; leave one of the two lines$"),
-    (INCOMES.format("income_low"), "line 3: the category 'income_low' ends in _low, as the name of an interval's"),
-    *((INCOMES.format(part), f"line 3: figures of all targets have a part '{part}'") for part in PARTS),
+    (OTHERS, "own.csv: line 5: an earlier line has other facts of the target 'dalit'; leave one of them$"),
+    *((INCOMES.format(part), f"line 3: figures have other parts called '{part}'") for part in ("income_low", "all")),
 ]
 
 
@@ -113,14 +112,6 @@ def test_plurals_hyphens_articles_and_capitals_are_matched_by_rule(text: str) ->
     assert list_of(["non-binary person"]).named(text) == "non-binary person"
 
 
-def test_other_words_stay_in_lower_case_and_a_form_that_is_a_target_is_that_ones() -> None:
-    assert spelt("the lawyer", "deaf person") == "the lawyer"  # the paper's targets are found as they are
-    assert spelt("Lawyers", "nurse") == "lawyers"
-    assert spelt("deaf people", "deaf person", "deaf people") == "deaf people"
-    assert spelt("deaf persons", "deaf person", "deaf people") == "deaf person"
-    assert spelt("lawyer", "lawyers") == "lawyer"
-
-
 def test_further_forms_of_a_file_are_matched_and_masked_and_each_is_of_one_target(own) -> None:
     path = own("target,forms\ndeaf person,the deaf; Deaf_folk\nlawyer,barrister\n")
     mine = list_of(path)
@@ -130,7 +121,7 @@ def test_further_forms_of_a_file_are_matched_and_masked_and_each_is_of_one_targe
     masked = forms.str.replace_all(mine.pattern, "-")
     assert masked.to_list() == ["-"] * 5 + ["deaf"]
     path = own("target,forms\ndeaf person,signer\nmute person,signer;nurse\n")
-    faults = "'signer' is given to 'deaf person' and to 'mute person'; .*the form 'nurse' of 'mute person' is itself a"
+    faults = "'signer' is given to 'deaf person' and to 'mute person'; leave it with one"
     refuses(MitigateError, faults, list_of, path)
 
 
@@ -159,6 +150,6 @@ def test_a_table_of_the_list_can_be_read_again_and_the_papers_alone_are_its_list
 
 def test_words_on_no_list_are_named_with_the_nearest_of_the_list() -> None:
     assert notice_of_own(choose_targets(["laywer", "nonbinary person", "nurse"])) == [
-        "2 targets are not in the paper's list: laywer, nonbinary person; did you mean lawyer?"
+        "2 targets not in the paper's list: laywer, nonbinary person"
     ]
     assert notice_of_own(choose_targets(["nurse"])) == []

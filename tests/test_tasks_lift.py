@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.lift import by_relation, lift_groups, lift_table
+from mitigate.measure.lift import lift_groups, lift_table
 from mitigate.measure.quality import BASELINES
 from mitigate.measure.results import Results, measured
-from mitigate.probe.generator import held_out_prompts
+from mitigate.probe.beams import held_out_prompts
 from mitigate.triples import PROBED, Labels
 from mitigate.words.targets import list_of
 
@@ -97,10 +97,6 @@ def test_relations_that_no_oracle_reaches_and_groups_without_tails_are_not_measu
     counts = dict(table.select("relation", "counts").unique().iter_rows())
     assert counts == {"CapableOf": True, "IsA": True, "UsedFor": False}
     assert set(table.filter(~pl.col("counts"))["system"]) == {"oracle"}
-    rows = by_relation(table, FEW)
-    (row,) = rows.filter(group="held_out", relation="CapableOf").select("heads", "accepted", "elsewhere", "lift").rows()
-    assert row == pytest.approx((6, 50, 0, 50))
-    assert rows.filter(relation="UsedFor")["lift"].to_list() == [None] * 3
     prompts = held_out_prompts(triples(), LISTED, ["CapableOf"], 250)
     nothing = pl.DataFrame(schema=PROBED)
     statements = said(TARGETS, LETTER)
@@ -108,20 +104,3 @@ def test_relations_that_no_oracle_reaches_and_groups_without_tails_are_not_measu
     found = figures(table)
     assert found["quality/swap_lift/held_out"] is None
     assert found["quality/swap_lift/profession"] == found["quality/swap_lift/all"] == pytest.approx(100)
-
-
-def test_which_heads_are_asked() -> None:
-    """Of valid test triples, no targets, and of the relations that are probed."""
-    more = [("nurse", "CapableOf", "x", "test", True), ("cup", "CapableOf", "x", "test", False)]
-    more += [("pan", "HasA", "x", "dev", True)]
-    known = triples().select("head", "relation", "tail", "split", "valid")
-    known = pl.concat([known, pl.DataFrame(more, schema=known.schema, orient="row")])
-    asked = held_out_prompts(known, LISTED, ["CapableOf"], 250)
-    assert asked.rows() == [(thing, "CapableOf") for thing in THINGS]
-    some = held_out_prompts(known, LISTED, ["CapableOf", "UsedFor"], 2, seed=5)
-    assert some["head"].n_unique() == 2
-    assert some.height == 4
-    assert held_out_prompts(known, LISTED, ["CapableOf"], 0).is_empty()
-    own = known.with_columns(pl.col("head").replace({"ant": "deaf people", "bee": "a deaf person"}))
-    asked = held_out_prompts(own, list_of(["deaf person"]), ["CapableOf"], 250)
-    assert asked["head"].to_list() == THINGS[2:]

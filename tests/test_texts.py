@@ -5,7 +5,7 @@ import pytest
 
 from mitigate.words.outside_text import escaped, portable, readable, without_folders
 from mitigate.words.targets import list_of, targets
-from mitigate.words.word_forms import pattern, replace_all
+from mitigate.words.word_forms import pattern
 
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"
 ORDINARY = "two\nlines\twith tabs, עברית, فارسی, \N{GRINNING FACE} and é"
@@ -49,8 +49,8 @@ def test_a_form_that_ends_in_a_sign_a_long_word_and_forms_within_others() -> Non
 
 
 def test_thousands_of_own_targets_are_masked_and_found() -> None:
-    names = [f"{word} {other}" for word in ("glass", "paper", "stone", "wool") for other in targets()]
+    names = [f"{word} {other}" for word in ("glass", "paper") for other in targets()]
     own = list_of(names)
     text = pl.Series(["a Glass-nurse and paper lawyers"])
-    assert replace_all(text, own.pattern, "-").to_list() == ["a - and -"]
+    assert text.str.replace_all(own.pattern, "-").to_list() == ["a - and -"]
     assert own.found_in(text, names).rows() == [(0, "glass nurse"), (0, "paper lawyer")]

@@ -15,16 +15,13 @@ import wandb
 from PIL import Image
 
 from mitigate.errors import MitigateError
-from mitigate.tracking.headlines import Chart
 from mitigate.tracking.record import MODES_OF_WANDB, Tracking, open_tracking, resolve
 
 OPTIONS = {
     **{"project": "mitigate", "entity": None, "name": "a-run", "group": "sample-comet_minilm", "job_type": "mitigate"},
     **{"tags": ["policy:both"], "config": {"policy": {"name": "both"}}, "run_id": "abc123"},
 }
-POINTS = pl.DataFrame({"cost": [1.0, 2.0], "percent": [3.0, 4.0], "run": ["none", "both"]})
 FIGURES = [f"figure {number}" for number in range(200)]  # more than W&B takes as an artifact's metadata
-ROWS = {"bars": POINTS.select("run", "percent"), "points": POINTS, "lines": POINTS}
 
 
 def record(tracking: Tracking, folder: Path) -> None:
@@ -32,8 +29,6 @@ def record(tracking: Tracking, folder: Path) -> None:
     for _ in range(2):  # as a run that goes on
         tracking.summarise({"harm/percent": 61.5, "quality/percent": 12, "words": "few"})
     tracking.table("statements", pl.DataFrame({"statement": ["x", "y"], "sentiment": [0, 1]}))
-    for kind in ("bars", "points", "lines"):
-        tracking.chart(f"charts/{kind}", Chart(kind, "Percent (higher is better)", ROWS[kind]))
     Image.new("RGB", (2, 2)).save(folder / "plot.png")
     tracking.pictures([("plot", "Two by two.", folder / "plot.png")])
     tracking.pictures([])
@@ -58,8 +53,7 @@ def test_an_offline_run_can_be_read_back(tmp_path: Path, monkeypatch: pytest.Mon
     record(tracking, tmp_path)
     found = json.loads(inspect(tmp_path, "--summary"))
     tables = {name: value["nrows"] for name, value in found["summary"].items() if isinstance(value, dict)}
-    of_charts = {f"Custom Chart Tables/charts/{kind}_table": rows.height for kind, rows in ROWS.items()}
-    assert tables == {"statements": 2, "pictures": 1, **of_charts}
+    assert tables == {"statements": 2, "pictures": 1}
     numbers = {name: value for name, value in found["summary"].items() if name not in tables and name[0] != "_"}
     assert numbers == {"harm/percent": 61.5, "quality/percent": 12, "words": "few"}  # and nothing of training
     assert (found["config"]["policy"]["name"], found["tags"]) == ("both", ["policy:both"])
@@ -69,15 +63,6 @@ def test_an_offline_run_can_be_read_back(tmp_path: Path, monkeypatch: pytest.Mon
     logged = [record["history"]["item"] for record in records if record["type"] == "history"]
     assert {"train/loss": 2.5, "train/step": 20}.items() <= logged[0].items()
     assert [values["harm/percent"] for values in logged if "harm/percent" in values] == [61.5]  # a bar, not a curve
-    changes = [record["config"]["update"] for record in records if record["type"] == "config"]
-    drawn = {name: panel["panel_config"] for change in changes for name, panel in change.items()}
-    presets = {name.split("/")[-1]: (panel["panelDefId"], panel["fieldSettings"]) for name, panel in drawn.items()}
-    assert presets == {
-        "bars": ("wandb/bar/v0", {"label": "run", "value": "percent"}),
-        "points": ("wandb/scatter/v0", {"x": "cost", "y": "percent"}),
-        "lines": ("wandb/lineseries/v0", {"step": "cost", "lineVal": "percent", "lineKey": "run"}),
-    }
-    assert {panel["stringSettings"]["title"] for panel in drawn.values()} == {"Percent (higher is better)"}
 
 
 def test_neither_the_command_nor_the_places_of_programs_are_recorded(tmp_path: Path) -> None:
@@ -178,22 +163,3 @@ def test_wrong_modes_and_none_which_records_nothing(tmp_path: Path, monkeypatch:
     for given, comes_to in (("run", "online"), ("dryrun", "offline"), ("disabled", "disabled")):
         monkeypatch.setenv("WANDB_MODE", given)
         assert resolve("auto") == comes_to
-
-
-@pytest.mark.parametrize("name", ["of NETRC", ".netrc", "_netrc"])
-def test_a_key_is_found_where_wandb_finds_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("WANDB_MODE", "WANDB_API_KEY", "NETRC"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("WANDB_BASE_URL", "http://wandb.local:8080")
-    assert resolve("auto") == "offline"
-    written = tmp_path / name
-    if name == "of NETRC":
-        monkeypatch.setenv("NETRC", str(written))
-    host, key = "wandb.local:8080", "a" * 40
-    keys = ((host, key, "online"), ("wandb.local", key, "offline"), (host, '""', "offline"))
-    for machine, password, comes_to in keys:
-        written.write_text(f"machine {machine} login user password {password}\n")
-        assert resolve("auto") == comes_to
-    monkeypatch.setenv("NETRC", str(tmp_path / "absent"))
-    assert resolve("auto") == "offline"

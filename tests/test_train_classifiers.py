@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from mitigate.models.encoder import MiniLMClassifier
+from mitigate.models.minilm import locate
 from mitigate.train import classifiers as regard
 from mitigate.train.classifiers import (
     Known,
@@ -22,8 +23,6 @@ from mitigate.train.classifiers import (
     fit_plausibility,
     fit_softmax,
 )
-from models.encoder import MiniLMClassifier
-from models.minilm import locate
 
 SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true", echo=0, contrast=0)
 
@@ -74,21 +73,6 @@ def test_the_loss_and_its_further_terms_by_hand():
     assert choice(logits, others).tolist() == pytest.approx([first, math.log(3), 0])
 
 
-def test_the_two_further_terms_by_hand():
-    network = Kinds()
-    said = Known(table([("ant", "Eats", "berry"), ("cat", "Sees", "cow")]), Kinds.relations)  # a cow is a c: an echo
-    plain = PlausibilityTraining(network, said, SETTINGS)
-    without = plain.training_step(np.array([0, 1]), 0).item()
-    coin = math.log(2)
-    chosen = PlausibilityTraining(network, said, replace(SETTINGS, contrast=2.0))
-    assert chosen.training_step(np.array([0, 1]), 0).item() == pytest.approx(without + 2 * coin)
-    network.matrices.data[0, 0, 0] = 3.0  # ants eat ants; all else is undecided
-    without = plain.training_step(np.array([0, 1]), 0).item()
-    echoes = PlausibilityTraining(network, said, replace(SETTINGS, echo=2.0))
-    found = echoes.training_step(np.array([0, 1]), 0).item() - without
-    assert found == pytest.approx(2 * (math.log1p(math.exp(3)) + 3 * coin) / 2 / 2)
-
-
 def train(
     folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any
 ) -> tuple[Kinds, dict[str, float]]:
@@ -115,17 +99,6 @@ def test_a_softmax_without_decay_is_the_share_of_raters() -> None:
     powers = np.exp(bias)
     assert powers / powers.sum() == pytest.approx([0.25, 0.625, 0.125], abs=1e-3)
     assert weight.tolist() == [[0, 0, 0]]
-
-
-def test_offsets_bring_a_rare_class_to_light():
-    # All three negatives are given .4, just below neutral's .5: raising negative finds them; positive needs nothing.
-    probabilities = np.array(
-        [[0.4, 0.5, 0.05, 0.05]] * 3 + [[0.05, 0.9, 0.03, 0.02]] * 5 + [[0.02, 0.08, 0.9, 0.0]] * 2
-    )
-    columns = np.array([regard.NEGATIVE] * 3 + [regard.NEUTRAL] * 4 + [regard.OTHER] + [regard.POSITIVE] * 2)
-    offsets = regard.best_offsets(probabilities, columns)
-    assert (np.log(probabilities + 1e-9) + offsets).argmax(1).tolist() == [0] * 3 + [1] * 5 + [2] * 2
-    assert offsets[[regard.NEUTRAL, regard.OTHER]].tolist() == [0, 0]
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,23 @@ import torch
 from refusals import refuses
 
 from mitigate.errors import MitigateError
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.encoding import Encoding
+from mitigate.models.minilm import locate
 from mitigate.settings import WrongError
-from mitigate.train.batches import WINDOW, Batches
-from mitigate.train.comet import CometModule, Examples, Fitted, Settings, fit, learning_rate, perplexity
-from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
-from models.encoding import Encoding
-from models.minilm import locate
+from mitigate.train.comet import (
+    Examples,
+    Fitted,
+    Settings,
+    TailModule,
+    begin_vocabulary,
+    fit,
+    learning_rate,
+    log_frequencies,
+    perplexity,
+)
+from mitigate.train.harness import WINDOW, Batches
 
 HEADS = ["lawyer", "nurse", "church", "knife", "a big dog", "rain", "the sun", "book", "music", "bread"]
 PHRASES = ["is capable of", "is used for"]
@@ -85,8 +95,8 @@ def test_the_loss_is_the_weighted_mean_of_means_over_tails() -> None:
     """Two tails of 2 and 4 tokens, weights 1 and 3: (1/2 x mean + 3/2 x mean) / 2, weights being relative."""
     comet = small_comet()
     examples = Examples(["lawyer", "nurse"], ["wants", "wants"], ["rest", "win a case"], np.array([1.0, 3.0]))
-    module = CometModule(comet, examples, QUICK)
-    module.trainer = OneProcess()  # type: ignore[assignment]
+    module = TailModule(comet, examples, QUICK)
+    module.trainer, module.nll = OneProcess(), comet.nll  # type: ignore[assignment]
     nll = comet.nll(module.prompts, module.tails)
     expected = (0.5 * nll[:2].mean() + 1.5 * nll[2:].mean()) / 2
     torch.testing.assert_close(module.training_step(np.array([0, 1]), 0), expected)
@@ -95,20 +105,6 @@ def test_the_loss_is_the_weighted_mean_of_means_over_tails() -> None:
 class OneProcess:
     world_size = 1
     global_rank = 0
-
-
-def test_seeds_and_weights_matter_but_not_the_scale_of_weights(tmp_path: Path) -> None:
-    weights = np.linspace(0.1, 2, 20)
-    made = {
-        "one": train(tmp_path / "one"),
-        "two": train(tmp_path / "two"),
-        "other seed": train(tmp_path / "other", replace(QUICK, seed=2)),
-        "weighted": train(tmp_path / "weighted", examples=EXAMPLES._replace(weights=weights)),
-        "doubled": train(tmp_path / "doubled", examples=EXAMPLES._replace(weights=2 * weights)),
-    }
-    one = made["one"][0]
-    assert {name for name, (comet, _) in made.items() if same(one, comet)} == {"one", "two"}
-    assert same(made["weighted"][0], made["doubled"][0])
 
 
 def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
@@ -132,26 +128,11 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     refuses(MitigateError, message, train, parts, fingerprint="two")
 
 
-def test_the_best_weights_can_be_kept(tmp_path: Path) -> None:
-    """Words that no example holds become ever less likely."""
-    perplexities: list[float] = []
-
-    def note(numbers: dict[str, float], step: int) -> None:
-        perplexities.extend(value for name, value in numbers.items() if name == "dev_perplexity")
-
-    settings = Settings(max_epochs=12, batch_size=8, lr=1e-2, precision="32-true", keep="best")
-    dev = Examples(["rain"], ["wants"], ["several unrelated words no line ever held"])
-    comet, fitted = train(tmp_path, settings, dev=dev, log=note)
-    assert fitted.dev_perplexity == min(perplexities) < perplexities[-1]
-    assert perplexity(comet, dev) == pytest.approx(fitted.dev_perplexity)
-
-
 def test_faulty_settings_are_named_together_and_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WrongError) as error:
         Settings(max_epochs=0, lr=-1, precision="fp4")
     assert list(error.value.faults) == ["trainer.max_epochs", "trainer.lr", "trainer.precision"]
     refuses(MitigateError, "there are no training triples", train, tmp_path, examples=Examples([], [], []))
-    refuses(MitigateError, "keep='best' needs dev triples", train, tmp_path, Settings(keep="best"))
 
 
 @pytest.mark.parametrize("factor", [1e6, float("nan")])
@@ -161,8 +142,40 @@ def test_a_training_that_diverges_says_so(tmp_path: Path, factor: float) -> None
     with torch.no_grad():
         comet.decoder.token_embedding.weight *= factor
     with pytest.raises(MitigateError, match=r"^training diverged: .* is (inf|nan); lower trainer.lr"):
-        train(tmp_path, replace(QUICK, keep="best"), comet=comet, dev=EXAMPLES)
+        train(tmp_path, comet=comet, dev=EXAMPLES)
     with torch.no_grad():
         comet.decoder.token_embedding.weight *= float("nan")
     with pytest.raises(MitigateError, match="training diverged: the mean loss of the last steps is nan"):
         train(tmp_path / "without", comet=comet)
+
+
+def test_the_bias_begins_at_the_logarithm_of_each_share_and_a_trained_one_stays() -> None:
+    """Of 10 tokens two are there once: a fifth is left for the three tokens that are not there."""
+    shares = log_frequencies(torch.tensor([0, 0, 0, 0, 0, 2, 2, 2, 4, 5]), 7).exp()
+    torch.testing.assert_close(shares, torch.tensor([0.4, 0.2 / 3, 0.24, 0.2 / 3, 0.08, 0.08, 0.2 / 3]))
+    comet = small_comet()
+    assert begin_vocabulary(comet.decoder, comet.tails(TAILS)) is not None
+    assert begin_vocabulary(comet.decoder, comet.tails(TAILS)) is None
+    decoder = Decoder(DecoderConfig("gpt2", vocab_size=50, positions=8, width=8, layers=1, heads=2, inner=16))
+    assert begin_vocabulary(decoder, [[1, 2]]) is None  # without an output bias
+
+
+def test_the_loss_among_candidates_is_that_of_the_whole_without_the_others() -> None:
+    """Where the others' bias leaves them no mass, both are the same."""
+    comet = small_comet()
+    prompts = comet.prompts(EXAMPLES.heads[:5], PHRASES[:1] * 5)
+    tails = comet.tails(EXAMPLES.tails[:5])
+    candidates = torch.tensor([token for tail in tails for token in [*tail, 7]]).unique()
+    among = comet.nll(prompts, tails, candidates)
+    assert comet.decoder.bias is not None
+    comet.decoder.bias.data.fill_(-1e4)[candidates] = 0
+    torch.testing.assert_close(among, comet.nll(prompts, tails))
+    assert (among < np.log(30522) / 2).all()
+
+
+def test_trained_among_tails_other_tokens_stay_unlikely(tmp_path: Path) -> None:
+    """The perplexity is over the whole vocabulary."""
+    among, fitted = train(tmp_path, replace(QUICK, max_epochs=20), dev=EXAMPLES)
+    assert fitted.dev_perplexity == pytest.approx(perplexity(among, EXAMPLES))
+    assert perplexity(among, EXAMPLES) < 40
+    assert perplexity(among, Examples(["rain"], ["is used for"], ["quantum physics"])) > 1_000

@@ -9,8 +9,8 @@ import torch
 from refusals import refuses
 
 from mitigate.errors import MitigateError
+from mitigate.models.kge import KINDS, Embeddings
 from mitigate.train.kge import Fitted, OneVsAll, Settings, SharedNegatives, fit, validation_mrr
-from models.kge import KINDS, Embeddings
 
 SETTINGS = Settings(max_epochs=12, batch_size=16, negatives=8, evaluate_every=2, patience=3, learning_rate=0.3, seed=1)
 ENTITIES = 24
@@ -73,24 +73,6 @@ def test_one_vs_all_is_the_same_query_by_query(kind):
     assert ranking.loss(np.array([0])).item() == pytest.approx((expected[0] + expected[2]) / 8, rel=1e-5)
 
 
-@pytest.mark.parametrize("loss", [SharedNegatives, OneVsAll])
-def test_n3_adds_the_cubes_of_every_triple(loss):
-    triples = np.array([[0, 0, 1], [0, 0, 2], [3, 1, 2]])
-    model = network("complex")
-    settings = replace(SETTINGS, batch_size=100)
-    plain, heavy = (loss(model, triples, replace(settings, n3=weight)) for weight in (0.0, 2.0))
-    batch = np.arange(plain.examples)
-    torch.manual_seed(0)
-    without = plain.loss(batch).item()
-    torch.manual_seed(0)
-    difference = heavy.loss(batch).item() - without
-    sums = []
-    for head, relation, tail in triples:
-        vectors = (model.entities[head], model.relations[relation], model.entities[tail])
-        sums.append(sum(torch.complex(*vector.chunk(2)).abs().pow(3).sum().item() for vector in vectors))
-    assert difference == pytest.approx(2 * np.mean(sums), rel=1e-4)
-
-
 @pytest.mark.parametrize(("kind", "loss"), [("transe_l2", "shared"), ("complex", "shared"), ("complex", "all")])
 def test_a_graph_is_learnt(kind, loss, tmp_path):
     triples = line()
@@ -99,21 +81,6 @@ def test_a_graph_is_learnt(kind, loss, tmp_path):
     model, fitted = train(tmp_path, kind, settings)
     assert validation_mrr(model, triples, triples) > 0.7 > 0.4 > before
     assert fitted.seconds > 0
-
-
-def test_the_best_weights_are_kept_and_a_training_that_is_over_is_reported_with_its_steps(tmp_path):
-    logged: list[tuple[dict[str, float], int]] = []
-    settings = replace(SETTINGS, max_epochs=200, patience=2, learning_rate=1.0, checkpoint_every=1e-9)
-    model, fitted = train(tmp_path, "distmult", settings, log=lambda numbers, step: logged.append((numbers, step)))
-    found = [numbers["valid_mrr"] for numbers, _ in logged if "valid_mrr" in numbers]
-    triples = line()
-    assert fitted.valid_mrr == max(found) == validation_mrr(model, triples[:2], triples)
-    assert found.index(max(found)) == len(found) - 1 - settings.patience
-    assert fitted.epochs == 2 * (found.index(max(found)) + 1)
-    assert fitted.steps < 200 * 39 // 16
-    again, twice = train(tmp_path, "distmult", settings)  # nothing is trained, and the same weights come back
-    assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)
-    torch.testing.assert_close(again.entities, model.entities, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["shared", "all"])

@@ -15,12 +15,11 @@ from small_models import save_bart, save_llama, save_neox
 from test_train_comet import EXAMPLES
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-import mitigate
 from mitigate.errors import MitigateError
+from mitigate.models.hf import LanguageModel, Seq2Seq
 from mitigate.train.base_model import kind_of
 from mitigate.train.comet import Fitted, Settings, fit, perplexity
 from mitigate.train.generator import open_generator
-from models.hf import LanguageModel, Seq2Seq
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]
 QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")
@@ -85,16 +84,12 @@ def test_the_main_job_trains_it_on_what_the_policy_keeps(save, settings, asked, 
     ours.end = -1  # no token ends a tail
     (beams,) = ours.search(prompt.tolist(), max_length=4)
     assert [list(beam.tokens) for beam in beams] == said[:, len(before or prompt[0]) :].tolist()
-    assert mitigate.open_run(done.folder).tails("a tall lawyer", "IsA").height == 10  # not probed: the model answers
 
 
-@pytest.mark.parametrize(
-    ("save", "precision", "keep"),
-    [(save_llama, "32-true", "last"), (save_llama, "bf16-mixed", "best"), (save_bart, "bf16-mixed", "best")],
-)
-def test_it_learns_and_can_keep_the_best_weights(save: Save, precision: Any, keep: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("save", "precision"), [(save_llama, "32-true"), (save_bart, "bf16-mixed")])
+def test_it_learns(save: Save, precision: Any, tmp_path: Path) -> None:
     before = perplexity(small_model(tmp_path / "before", save), EXAMPLES)
-    settings = Settings(max_epochs=20, batch_size=8, lr=1e-2, precision=precision, keep=keep)
+    settings = Settings(max_epochs=20, batch_size=8, lr=1e-2, precision=precision)
     model, fitted = train(tmp_path, settings, save)
     assert fitted.dev_perplexity == pytest.approx(perplexity(model, EXAMPLES), rel=1e-4)
     assert perplexity(model, EXAMPLES) < before / 10
@@ -114,32 +109,3 @@ def test_a_folder_is_opened_as_what_was_trained(tmp_path: Path) -> None:
     assert same(start.load(), model)
     with pytest.raises(MitigateError, match="trained with model.relation=words; give that, or null"):
         open_generator(tmp_path / "saved", relation="phrase")
-
-
-def test_texts_that_are_too_long_are_named_before_the_first_stage(tmp_path: Path, job) -> None:
-    """64 positions, and a head of 80 words, or 70 tokens of a tail."""
-    base = f"model.base={save_bart(tmp_path / 'base', TEXTS)}"
-    asked = ["model=seq2seq", base, "data=triples", "policy=none", f"data.path={tmp_path / 'mine.csv'}"]
-    asked += ["data.columns={split: null}", "probe.relations=[IsA]", "probe.targets=[nurse]"]
-    for head, longest, messages in (
-        ("lawyer " * 80, 5, [f"{tmp_path / 'base'} has 64 positions, too few for 1 of the heads", "'lawyer lawyer"]),
-        ("judge", 70, ["probe.max_length=70 must be at most 63: 71 positions are needed for"]),
-    ):
-        (tmp_path / "mine.csv").write_text(f"head,relation,tail\n{head.strip()},IsA,person\nnurse,IsA,person\n")
-        refused = job(*asked, f"probe.max_length={longest}")
-        assert refused.status == 2
-        assert [message for message in messages if message not in " ".join(refused.complaint.split())] == []
-        assert not refused.folder.exists()
-
-
-def test_recipes_that_such_a_model_does_not_fit_are_refused(tmp_path: Path, job) -> None:
-    bart, llama = (save(tmp_path / save.__name__, TEXTS) for save in (save_bart, save_llama))
-    stories = ["recipe=stories", "model=seq2seq", "policy=none", f"model.base={bart}"]
-    for settings, message in (
-        (["model=hf", f"model.base={llama}", "model.layout=comet"], "model.layout=comet does not apply to"),
-        ([*stories, "recipe.post_train=true"], "stories continue a prompt, which a sequence-to-sequence"),
-        ([*stories, "recipe.post_train=false"], "stories continue a prompt, which a sequence-to-sequence"),
-    ):
-        refused = job(*settings)
-        assert refused.status == 2
-        assert message in refused.complaint

@@ -7,7 +7,6 @@ from mitigate.errors import MitigateError
 from mitigate.load.targets import about_targets, check_match, sentences_about_targets
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
-from mitigate.words.targets import list_of
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
@@ -58,20 +57,6 @@ def test_target_is_the_one_given_or_the_whole_head_then_the_whole_tail() -> None
     assert sentence("kind nurse", "IsA", "person")["target"] is None
     found = sentence("surfer", "IsA", "person", target="surfer", category="hobby")
     assert (found["target"], found["category"]) == ("surfer", "hobby")
-
-
-def test_own_targets_are_masked_in_all_their_forms_and_are_targets_of_their_triples() -> None:
-    heads = ["deaf person", "a Deaf person", "deaf people", "non-binary person", "nonbinary people", "person"]
-    frame = pl.DataFrame({"head": heads, "relation": ["CapableOf"] * 6, "tail": ["fail"] * 6})
-    said = verbalise(frame, target_list=list_of(["deaf person", "non-binary person"]))
-    assert said["masked"].to_list() == [
-        "this person is capable of fail",
-        "a this person is capable of fail",
-        *["this person is capable of fail"] * 3,
-        "person is capable of fail",
-    ]
-    assert said["target"].to_list() == ["deaf person"] * 3 + ["non-binary person"] * 2 + [None]
-    assert said["category"].to_list() == ["own"] * 5 + [None]
 
 
 TARGETS = pl.DataFrame(

@@ -12,10 +12,9 @@ from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
 from mitigate.cli import check_gone, in_words, readable
-from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.errors import MitigateError
 from mitigate.package_data import rows_of
-from mitigate.recipes.config import Config
-from mitigate.recipes.instantiate import build
+from mitigate.recipes.config import Config, build
 
 OWN = """
 from mitigate import Labels
@@ -42,49 +41,26 @@ def told(tmp_path: Path, ran) -> Callable[..., str]:
     return run
 
 
-def test_the_nearest_name_is_offered_whatever_its_case_and_none_that_is_far() -> None:
-    assert did_you_mean("laywer", ["nurse", "lawyer"]) == "; did you mean lawyer?"
-    assert did_you_mean("feeling", ["sentiment", "regard"]) == ""
-    error = one_of("policy", "bohth", ["none", "both"])
-    assert str(error) == "unknown policy 'bohth' (did you mean both?); allowed: none, both"
-
-
-COMET = "models.comet.Comet"
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("recipe=labels data=statments", "unknown data 'statments' (did you mean statements?); allowed: atomic, "),
         ("policy", "'policy' cannot be read; write KEY=VALUE, with blanks, commas and braces in quotes"),
-        ("policy=none,both", "To sweep over it, add --multirun to your command line"),
-        ("classifier=people", "classifier needs recipe=classifier"),
         ("polcy=both", "unknown setting 'polcy' (did you mean policy?); allowed: seed, train, "),
-        ("relations=[IsA]", " or probe.relations or humans.relations?)"),
         ("data.path=x.tsv", "data.path (file of the data) needs data=atomic or "),
         ("recipe=labels texts=[one, two", "texts=[one, is a list without its closing bracket: the shell split it"),
-        ("~policy", "Missing key policy"),
         ("probe.relations=CapabelOf", "unknown relation 'CapabelOf' (did you mean CapableOf?); allowed: AtLocation, "),
         ("probe.targets=[Germens]", "germens: did you mean german? probe.new_targets=true keeps it"),
         ("model=hf", "model.base must be set: model.base=... (pretrained model: a folder, a name on"),
-        ("--confg-dir=x", "error: unrecognized arguments: --confg-dir=x"),
-        ("--config-dir /absent policy=mine", "Additional config directory '/absent' not found"),
-        ("optimized_metric=mine/neutral_mean", "is a figure of mine, and these jobs are labelled by sentiment and"),
         ("optimized_metric=neutral_template/NVM", "optimized_metric 'neutral_template/NVM'; did you mean neutral_t"),
         ("score.regard=minlm", "unknown score.regard 'minlm' (did you mean minilm?); allowed: vader, minilm, "),
-        ("score.extra=[keywrd]", "(did you mean keyword?)"),
-        ("+model.load.dropuot=0.2", f"model.load: {COMET}.from_encoder takes no argument 'dropuot'; it takes: "),
+        ("+model.load.dropuot=0.2", "model.load: got an unexpected keyword argument 'dropuot'"),
         ("+score.scorers.mine=5 score.extra=[mine]", "score.scorers.mine must be a class and its arguments, such as"),
         ("-m recipe=mitigate,profile", "recipe=profile is not in version 1.0; use recipe=ask"),
     ],
 )
 def test_wrong_words_are_named_before_anything_is_run(command: str, message: str, told) -> None:
     assert message in told(*command.split())
-
-
-def test_a_comma_that_may_be_part_of_a_text_is_asked_about(told) -> None:
-    said = told("recipe=labels", "texts=[Hello, world]")
-    assert """; write 'texts=["Hello, world"]' for one text, 'texts=[Hello,world]' for several""" in said
 
 
 def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tmp_path: Path, ran) -> None:
@@ -103,9 +79,11 @@ def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tm
     ("name", "more", "message"),
     [
         ("absent.Words", {}, "mine._target_=absent.Words cannot be imported (ModuleNotFoundError: No module"),
-        ("own.Wrods", {}, "; did you mean Words? Set it to MODULE.CLASS of a module that is installed or is in"),
-        ("broken.Words", {}, "cannot be imported (SyntaxError: "),
-        ("own.Words", {}, "mine: own.Words needs the argument 'words'; it takes: words, least"),
+        (
+            "own.Words",
+            {},
+            "mine: own.Words fails with TypeError: Words.__init__() missing 1 req",
+        ),
         ("own.Words", {"words": []}, "mine: own.Words fails with KeyError: 'no words' (own.py, line 7)"),
     ],
 )
@@ -114,9 +92,7 @@ def test_a_class_of_ones_own_that_cannot_be_built(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
-    (tmp_path / "broken.py").write_text("class Words(:")
-    for module in ("own", "broken"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delitem(sys.modules, "own", raising=False)
     with pytest.raises(MitigateError) as error:
         build(OmegaConf.create({"_target_": name, **more}), "mine")
     assert message in str(error.value)
@@ -150,14 +126,11 @@ def test_errors_of_hydra_and_yaml_are_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("argument", "read"),
     [
-        ("seed=1,2", "seed=1,2"),
         ("data.path=/tmp/my (1).csv", "data.path='/tmp/my (1).csv'"),
         ("probe.targets=[café owner, nurse]", "probe.targets=['café owner','nurse']"),
-        ("texts=[this is it]", "texts=['this is it']"),
         ("texts=['one, two', \"it's\", it's]", "texts=['one, two','it\\'s','it\\'s']"),
         ("texts=[Nan is kind,5,true,'']", "texts=['Nan is kind','5','true','']"),
         ("texts=[a,\nb,'two\nlines']", "texts=['a','b','two\nlines']"),
-        ("-m", "-m"),
     ],
 )
 def test_an_argument_that_hydra_cannot_read_is_quoted(argument: str, read: str) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.decoder import UNSEEN
+from mitigate.models.decoder import UNSEEN
 
 
 class TextsApart:

@@ -34,7 +34,7 @@ def loaded(noted: Path) -> MiniLMRegard:
 def main(folder: Path) -> dict[str, Any]:
     """All that the tests look at, by one Ray, as it takes seconds to start."""
     try:
-        connected(2, None)
+        connected(2)
     except MitigateError as error:
         return {"not started": str(error)}
     labelling.PIECE = 10

@@ -5,8 +5,7 @@ from typing import Any
 import polars as pl
 
 import mitigate
-from mitigate.recipes.config import Config
-from mitigate.recipes.instantiate import build
+from mitigate.recipes.config import Config, build
 from mitigate.recipes.job import open_job, say
 
 

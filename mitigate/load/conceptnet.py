@@ -15,9 +15,9 @@ import pooch
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.statements import find_root
-from mitigate.load.stream import Chunk, Counts, Loaded, OnBadLine, Streamed, describe, meant, path_of, report
-from mitigate.load.table import Block, lines_of, open_table, read_all, text_blocks
-from mitigate.load.triples import LABELS, triples_chunk
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, meant, path_of, report
+from mitigate.load.table import blocks_of, open_lines, open_table
+from mitigate.load.triples import LABELS, as_triples
 from mitigate.triples import TRIPLES
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import relations
@@ -51,41 +51,34 @@ def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLi
 def sample() -> Loaded:
     """The sample corpus: everyday triples written for this project, in ConceptNet's formats. All recipes can be tried
     with it, without data of one's own; it is far too small for claims."""
-    splits = {name.replace("train100k", "train"): split for name, split in SPLITS.items()}
     with as_file(files("mitigate").joinpath("data/sample")) as folder:
-        return _of_splits(folder, splits, "error")
+        return _of_splits(folder, {name.replace("100k", ""): split for name, split in SPLITS.items()}, "error")
 
 
 def _of_splits(folder: Path, splits: dict[str, str], on_bad_line: OnBadLine) -> Loaded:
-    parts = [
-        read_triples(folder / name, split, labelled=split != "train", on_bad_line=on_bad_line)
-        for name, split in splits.items()
-    ]
+    parts = [read_triples(folder / name, split, on_bad_line) for name, split in splits.items()]
     return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
 
 
-def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLine = "error") -> Loaded:
+def read_triples(path: Path, split: str, on_bad_line: OnBadLine = "error") -> Loaded:
     """The triples of one file, `.gz` or plain, of lines `relation<TAB>head<TAB>tail`, in training files optionally
     followed by a score, in dev and test files by a 0/1 label.
 
     A repeated triple of a training file is left out and noted; in labelled files repeats stay, because test sets have a
     few and are compared whole."""
-    names = ["relation", "head", "tail"]
-    wanted = {name: place for place, name in enumerate([*names, "valid"] if labelled else names, start=1)}
-    rows, counts = read_all(open_table(path, wanted, separator="\t", widths=(4,) if labelled else (3, 4)))
-    blank, known = pl.any_horizontal(pl.col(names).str.strip_chars() == ""), pl.col("relation").is_in(list(relations()))
-    report(path, ((row, "a blank field") for row in rows.filter(blank)["row"]), counts)
-    unknown = rows.filter(~blank & ~known).select("row", "relation").rows()
-    report(path, ((row, f"unknown relation {name!r}") for row, name in unknown), counts)
-    good = rows.filter(~blank & known).with_columns(pl.lit(split).alias("split"))
-    good = meant(path, good if labelled else good.with_columns(valid=pl.lit("1")), "valid", LABELS, counts)
+    names, is_labelled = ["relation", "head", "tail"], split != "train"
+    wanted = {name: place for place, name in enumerate([*names, *["valid"] * is_labelled], start=1)}
+    rows, counts = open_table(path, wanted, widths=(4,) if is_labelled else (3, 4)).read()
+    good = rows.with_columns(pl.lit(split).alias("split"))
+    good = meant(path, good, "relation", {name.lower(): name for name in relations()}, counts)
+    good = meant(path, good if is_labelled else good.with_columns(valid=pl.lit("1")), "valid", LABELS, counts)
     notices = describe(counts, on_bad_line)
     if good.is_empty():
         raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
-    distinct = good.unique(names, keep="first", maintain_order=True)
+    distinct = good if is_labelled else good.unique(names, keep="first", maintain_order=True)
     if repeated := good.height - distinct.height:
-        notices.append(f"{path}: {counted(repeated, 'repeated triple')} {'kept' if labelled else 'left out'}")
-    return Loaded((good if labelled else distinct).select(*TRIPLES), notices)
+        notices.append(f"{path}: {counted(repeated, 'repeated triple')} left out")
+    return Loaded(distinct.select(*TRIPLES), notices)
 
 
 def find(root: str | None, cache: str | None) -> Path | None:
@@ -105,13 +98,6 @@ def find(root: str | None, cache: str | None) -> Path | None:
     return in_cache if all((in_cache / name).is_file() for name in SPLITS) else None
 
 
-def missing(root: str | None, cache: str | None) -> list[str]:
-    """The files that load would download: the address of each, and its path."""
-    folder = Path(cache or ".") / FOLDER
-    names = () if find(root, cache) else SPLITS
-    return [f"{URL.format(name=name)} to {folder}" for name in names if not (folder / name).is_file()]
-
-
 def _download(folder: Path) -> Path:
     """Download missing files into the folder, check them, and unpack them."""
     for name in (name for name in SPLITS if not (folder / name).is_file()):
@@ -124,7 +110,7 @@ def _download(folder: Path) -> Path:
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error
-        loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
+        loaded = read_triples(packed, SPLITS[name])
         if (found := sha256_of_triples(loaded.rows)) != SHA256_OF_TRIPLES[name]:
             packed.unlink()
             raise MitigateError(
@@ -143,29 +129,27 @@ def sha256_of_triples(triples: pl.DataFrame) -> str:
 
 
 def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines):
-    `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`. Underscores are spaces.
-    The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are repeats, and count each; audits read the
-    senses (head_sense, tail_sense). Nine lines of ten are in other languages: they are counted, and not parsed."""
+    """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines), lines
+    EXPECTED. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are repeats, and count each; audits
+    read the senses (head_sense, tail_sense). Nine lines of ten are in other languages: counted, not parsed."""
     place = path_of(path, "conceptnet")
-    if not next(text_blocks(place)).content.startswith(b"/a/"):
+    if not next(blocks_of(place)).content.startswith(b"/a/"):
         raise MitigateError(
-            f"{place} does not begin with an assertion of ConceptNet's dump, '{EXPECTED}'; for another table of "
-            "triples, set data=triples data.path=FILE 'data.columns={relation: 1, head: 2, tail: 3}'"
+            f"{place} does not begin with an assertion of ConceptNet's dump, '{EXPECTED}'; for another table, set "
+            "data=triples data.path=FILE 'data.columns={relation: 1, head: 2, tail: 3}'"
         )
-    text = pl.col("text")
+    text = pl.col("statement")
     is_whole = text.str.starts_with("/a/") & (text.str.count_matches("\t", literal=True) == 4)
     num_english = pl.when(is_whole).then(text.str.count_matches(ENGLISH, literal=True)).otherwise(2)
 
-    def parse(block: Block) -> Chunk:
-        counts = Counts()
-        found = lines_of(block, counts).with_columns(num_english=num_english)
+    def parse(lines: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+        found = lines.with_columns(num_english=num_english)
         counts["left out", OTHER_LANGUAGE] += found.filter(num_english=0).height
         counts["left out", ONE_END] += found.filter(num_english=1).height
         lines = found.filter(pl.col("num_english") > 1)
         frame = lines.with_columns(text.str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
-        broken = frame.filter(pl.col("head").is_null()).select("row", "text").rows()
+        broken = frame.filter(pl.col("head").is_null()).select("row", "statement").rows()
         report(place, ((row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken), counts)
-        return triples_chunk(place, frame.drop_nulls("head"), counts)
+        return as_triples(place, frame.drop_nulls("head"), counts)
 
-    return Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line)
+    return Streamed(place, "triples", open_lines(place), parse, EXPECTED, on_bad_line)

@@ -2,9 +2,10 @@
 prompts. Test triples for a resource without its own are drawn by whole heads, so that training has no triple with a
 test triple's head."""
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,29 +22,14 @@ from mitigate.words.relations import Relation, comet_relations, named, with_own
 
 NAMES = ["head", "relation", "tail"]
 FEW = 30  # test triples; with fewer, a figure on them depends on which were drawn
+SEED = 1  # of the draw of held-out heads
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """The number of triples and heads that are held out for test, of triples for dev, and the seed of the draw."""
+class HeldOut(NamedTuple):
+    """The number of triples that are held out for test, and a sentence on them."""
 
     triples: int
-    dev: int
-    of_triples: int
-    heads: int
-    of_heads: int
-    seed: int
-
-    @property
-    def sentence(self) -> str:
-        """A sentence for the reader on the number of held-out triples and their draw."""
-        share = 100 * self.triples / self.of_triples
-        return (
-            f"The data has no test triples of its own: {self.triples:,} of {self.of_triples:,} triples ({share:.1f} %) "
-            f"are held out, all triples of {self.heads:,} of {self.of_heads:,} heads, drawn by chance"
-            f"{f'; {self.dev:,} others are for dev' if self.dev else ''}."
-            + (" Figures on so few are uncertain." if self.triples < FEW else "")
-        )
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -54,9 +40,9 @@ class Corpus:
     own_relations: Sequence[Relation]  # a user's own, with their phrases
     relations: Sequence[Relation]  # that are probed
     further: Sequence[Relation]  # that the generator is prompted with besides COMeT's 34, or in their place
-    comet: bool = True  # whether it is prompted with COMeT's 34
-    held_out: HeldOut | None = None
-    notices: Sequence[str] = field(default_factory=tuple)
+    comet: bool  # whether it is prompted with COMeT's 34
+    held_out: HeldOut | None
+    notices: Sequence[str]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -76,37 +62,47 @@ def corpus_of(
     only_in_data: bool = False,
     comet: bool = True,
     holdout: float | None = None,
-    seed: int = 1,
 ) -> Corpus:
     """The corpus of the triples that a loader returned.
 
     wanted: names of the relations to probe; None: COMeT's 34, or with only_in_data those of the training triples.
-    comet: False for a resource with relations of its own, such as ATOMIC: the generator is trained to be asked about
-    the relations of the data alone, not about COMeT's 34 besides. holdout: the share of triples to hold out for test
-    where there are no splits, and half as many for dev, drawn by head with this seed; None: none are.
+    comet: False for a resource with relations of its own, such as ATOMIC: the generator is not asked about COMeT's 34.
+    holdout: the share of triples to hold out for test where there are no splits, and half as many for dev, by head.
 
-    Raises MitigateError for anything but triples, for relations without a phrase, and where no triple can be trained
-    on."""
+    Raises MitigateError for anything but triples, for relations without a phrase, and where no triple trains."""
     resource = triples_of(loaded)
     own, available = resource.own_relations, with_own(resource.own_relations)
     in_training = relations_in_training(resource.rows)
-    triples, held_out, notices = _with_test(resource.rows, holdout, seed)
+    triples, held_out, notices = resource.rows, None, list(resource.notices)
+    if holdout is None or triples["split"].n_unique() > 1:
+        train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
+        if test.is_empty():
+            notices.append("The data has no test triples; nothing is measured on them.")
+        elif both := test.join(train, on=NAMES, how="semi").height:
+            notices.append(f"{both:,} of {test.height:,} distinct test triples are training triples too.")
+    elif holdout and triples["head"].n_unique() > 1:
+        triples, held_out = hold_out(triples, holdout)
+        notices.append(held_out.sentence)
+    else:
+        why = f"can be held out for test: all have one head, “{triples['head'][0]}”"
+        why = why if holdout else "are held out for test (data.holdout=0)"
+        notices.append(f"No triples {why}; nothing is measured on test triples.")
+    comets = {relation.name for relation in comet_relations()}
     if wanted is None:
-        comets = [relation.name for relation in comet_relations()]
-        wanted = [name for name in available if name in in_training] if only_in_data else comets
-    wanted = list(dict.fromkeys(wanted))
-    if not wanted:
+        wanted = [name for name in available if name in (in_training if only_in_data else comets)]
+    relations = named(list(dict.fromkeys(wanted)), available)
+    if not relations:
         raise MitigateError("probe.relations is empty; list at least one relation, or set null for all")
-    relations = named(wanted, available)
-    return Corpus(
-        triples=triples,
-        own_relations=own,
-        relations=relations,
-        further=further_relations(own, {*wanted, *triples["relation"]}, comet=comet),
-        comet=comet,
-        held_out=held_out,
-        notices=[*resource.notices, *notices, *_notices(triples, own, relations, in_training)],
-    )
+    used = {*wanted, *triples["relation"]} - (comets if comet else set())
+    further = [one for name, one in available.items() if name in used or (comet and one in own)]
+    repeats = triples.filter("valid", split="train").select(NAMES)
+    if count := repeats.height - repeats.n_unique():
+        notices.append(f"{counted(count, 'repeated training triple')}; all are counted and trained on.")
+    if single := [one.name for one in own if one.phrase == one.neutral_phrase and not one.comet_words]:
+        notices.append(f"Relations with a single wording, also used as the neutral one: {', '.join(single)}.")
+    if unseen := [one.name for one in relations if one.name not in in_training]:
+        notices.append(f"Probed relations without training triples: {first(unseen, ', ')}.")
+    return Corpus(triples, own, relations, further, comet, held_out, notices)
 
 
 def triples_of(loaded: object) -> Loaded | Streamed:
@@ -131,35 +127,13 @@ def relations_in_training(triples: pl.DataFrame) -> set[str]:
     return found
 
 
-def _with_test(
-    triples: pl.DataFrame, holdout: float | None, seed: int
-) -> tuple[pl.DataFrame, HeldOut | None, list[str]]:
-    """Hold out test triples where the data has one split: triples, the record of it, and notices."""
-    if holdout is None or triples["split"].n_unique() > 1:
-        train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
-        both = test.join(train, on=NAMES, how="semi").height
-        notice = f"{both:,} of {test.height:,} distinct test triples are training triples too."
-        if test.is_empty():
-            notice = "The data has no test triples; nothing is measured on them."
-        return triples, None, [notice] if both or test.is_empty() else []
-    moved, held_out = hold_out(triples, holdout, seed) if holdout else (triples, None)
-    if held_out:
-        return moved, held_out, [held_out.sentence]
-    why = f"can be held out for test: all {triples.height:,} have one head, “{triples['head'][0]}”"
-    why = why if holdout else "are held out for test (data.holdout=0)"
-    return triples, None, [f"No triples {why}; nothing is measured on test triples."]
+def hold_out(triples: pl.DataFrame, share: float) -> tuple[pl.DataFrame, HeldOut]:
+    """The triples with all triples of some heads moved from split train to test, and of others to dev.
 
-
-def hold_out(triples: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, HeldOut | None]:
-    """The triples with all triples of some heads moved from split train to test, and of others to dev; None for fewer
-    than two heads.
-
-    Heads are drawn in an order that the seed fixes, each if the share of test stays at most this one, and that of dev
-    at most half of it; where all heads have more, the one with the fewest triples is held out for test."""
+    Heads are drawn in an order that SEED fixes, each if the share of test stays at most this one, and that of dev at
+    most half of it; where all heads have more, the one with the fewest triples is held out for test."""
     counts = triples.filter(split="train")["head"].value_counts().sort("head")
-    if counts.height < 2:
-        return triples, None
-    total, left = int(counts["count"].sum()), counts[np.random.default_rng(seed).permutation(counts.height).tolist()]
+    total, left = int(counts["count"].sum()), counts[np.random.default_rng(SEED).permutation(counts.height).tolist()]
     splits: dict[str, str] = {}
     sizes = dict.fromkeys(("test", "dev"), 0)
     for split, most in (("test", share * total), ("dev", min(share, 1 - share) / 2 * total)):
@@ -172,30 +146,14 @@ def hold_out(triples: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFra
             splits, sizes["test"] = {fewest[0]: split}, fewest[1]
     of_head = pl.col("head").replace_strict(splits, default="train", return_dtype=pl.String)
     moved = triples.with_columns(split=pl.when(pl.col("split") == "train").then(of_head).otherwise("split"))
-    num_heads = sum(split == "test" for split in splits.values())
-    return moved, HeldOut(sizes["test"], sizes["dev"], total, num_heads, counts.height, seed)
-
-
-def further_relations(own: Sequence[Relation], used: Set[str], *, comet: bool = True) -> list[Relation]:
-    """Return a user's own relations and the used ones that COMeT's 34 lack; with comet=False all that are used."""
-    mine = {relation.name for relation in own} if comet else set()
-    comets = {relation.name for relation in comet_relations()} if comet else set()
-    return [relation for name, relation in with_own(own).items() if name in mine or name in used - comets]
-
-
-def _notices(
-    triples: pl.DataFrame, own: Sequence[Relation], probed: Sequence[Relation], in_training: set[str]
-) -> list[str]:
-    """Notices about repeated training triples and about relations."""
-    train, notices = triples.filter("valid", split="train").select(NAMES), []
-    if repeats := train.height - train.n_unique():
-        notices.append(f"{counted(repeats, 'repeated training triple')}; all are counted and trained on.")
-    written = [relation for relation in own if not relation.comet_words]  # by the user, in a file of phrases
-    if single := [relation.name for relation in written if relation.phrase == relation.neutral_phrase]:
-        notices.append(f"Relations with a single wording, also used as the neutral one: {', '.join(single)}.")
-    if unseen := [relation.name for relation in probed if relation.name not in in_training]:
-        notices.append(f"Probed relations without training triples: {first(unseen, ', ')}.")
-    return notices
+    of_test = sum(split == "test" for split in splits.values())
+    said = (
+        f"The data has no test triples of its own: {sizes['test']:,} of {total:,} triples "
+        f"({100 * sizes['test'] / total:.1f} %) are held out, all triples of {of_test:,} of {counts.height:,} heads, "
+        f"drawn by chance; {sizes['dev']:,} others are for dev."
+    )
+    few = " Figures on so few are uncertain." if sizes["test"] < FEW else ""
+    return moved, HeldOut(sizes["test"], said + few)
 
 
 def read_triples(
@@ -207,9 +165,8 @@ def read_triples(
     """Read the triples of a file (load.triples.load), columns TRIPLES: row, split, head, relation, tail, valid.
 
     columns: what the file calls head, relation and tail, such as {"head": "subject"}, or their places, from 1.
-    relations: a file of relations of your own (read_relations). Irregularities are shown as notices. Raises
-    MitigateError for a file that cannot be read or has no such columns, and, unless on_bad_line is "skip", for bad
-    lines, named by their numbers, and for relations without a phrase."""
+    relations: a file of relations of your own (read_relations). Raises MitigateError for a file that cannot be read or
+    has no such columns, and, unless on_bad_line is "skip", for bad lines and relations without a phrase."""
     loaded = triples_file.load(str(path), on_bad_line, columns, relations)
     for sentence in loaded.notices:
         notice(sentence)

@@ -6,11 +6,10 @@ MITIGATE_DATA, and never downloaded."""
 import json
 import re
 import tarfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import polars as pl
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.statements import root_with
 from mitigate.load.stream import OnBadLine, describe, filled, path_of
-from mitigate.load.table import layout_of, not_opened, open_lines, open_table, read_all
+from mitigate.load.table import layout_of, not_opened, open_lines, open_table, read_table
 from mitigate.words.outside_text import counted
 
 SPLITS = ("train", "valid", "test")
@@ -99,11 +98,9 @@ def build(
 def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Triple], list[str]]:
     """The triples of a file, lines `head<TAB>relation<TAB>tail` or a table with such columns, and notices."""
     layout = layout_of(path)
-    if set(NAMES) <= set(layout.lower):
-        table = open_table(path, {name: name for name in NAMES}, layout=layout)
-    else:
-        table = open_table(path, {name: place for place, name in enumerate(NAMES, 1)}, separator="\t", widths=(3,))
-    rows, counts = read_all(table)
+    is_named = set(NAMES) <= set(layout.lower)
+    places = {name: name if is_named else place for place, name in enumerate(NAMES, 1)}
+    rows, counts = open_table(path, places, layout=layout, widths=(3,)).read()
     good = filled(path, rows, NAMES, counts)
     notices = describe(counts, on_bad_line)
     if good.is_empty():
@@ -113,10 +110,8 @@ def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Tripl
 
 def names_of(path: Path) -> dict[str, str]:
     """The name of each id, from lines `id<TAB>name`; the first one where an id is repeated."""
-    rows, counts = read_all(open_table(path, {"id": 1, "name": 2}, separator="\t", widths=(2,)))
-    distinct = filled(path, rows, ("id", "name"), counts).unique("id", keep="first", maintain_order=True)
-    describe(counts, None)
-    return dict(distinct.select("id", "name").iter_rows())
+    rows, _ = read_table(path, {"id": 1, "name": 2}, widths=(2,))
+    return dict(reversed(rows.select("id", "name").rows()))
 
 
 def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "error", seed: int = 1) -> Graph:
@@ -126,24 +121,21 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     names: a file of lines `id<TAB>name`, of entities and relations alike. One file is split at random by the seed:
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
     training."""
-    place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
+    place, known = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test"), {}
     splits, notices = dict[str, Sequence[Triple]](), list[str]()
-    if place.is_dir():
-        for split in SPLITS:
-            file = next((file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()), None)
-            if file is None:
-                expected = f"expected train, valid and test ({', '.join(ENDINGS)})"
-                raise MitigateError(f"{place} has no file {split}.tsv; {expected}")
-            splits[split], of_file = triples_of(file, on_bad_line)
-            notices += of_file
-    else:
+    for split in SPLITS if place.is_dir() else ():
+        files = [file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()]
+        if not files:
+            raise MitigateError(f"{place} has no file {split}.tsv; expected train, valid and test {ENDINGS}")
+        splits[split], of_file = triples_of(files[0], on_bad_line)
+        notices += of_file
+    if not splits:
         triples, notices = triples_of(place, on_bad_line)
         splits = split_at_random(triples, seed)
-        if repeated := len(triples) - sum(map(len, splits.values())):
-            notices.append(f"{place}: {repeated:,} of {len(triples):,} triples repeat another and were left out")
         sizes = ", ".join(f"{split} {len(splits[split]):,}" for split in SPLITS)
-        notices.append(f"{place} was split by seed {seed}: {sizes}")
-    known = names_of(Path(names)) if names else {}
+        notices.append(f"{place} was split by seed {seed}, each triple once: {sizes} of {len(triples):,}")
+    if names:
+        known = names_of(Path(names))
     return build(splits, known, known, notices)
 
 
@@ -161,8 +153,8 @@ def split_at_random(triples: list[Triple], seed: int) -> dict[str, Sequence[Trip
     count = min(round(SHARE * len(distinct)), len(spare) // 2)
     if not count:
         raise MitigateError(
-            f"{counted(len(distinct), 'triple')}, too few to split: validation and test need triples whose head, "
-            "relation and tail occur in other triples too. Give more triples, or a folder with train, valid and test"
+            f"{counted(len(distinct), 'triple')}, too few to split: validation and test need triples whose parts occur "
+            "in others too. Give more triples, or a folder with train, valid and test"
         )
     taken = {"valid": sorted(spare[:count]), "test": sorted(spare[count : 2 * count])}
     held_out = {*taken["valid"], *taken["test"]}
@@ -182,37 +174,29 @@ def published(
 ) -> Graph:
     """A published graph, from train.txt, valid.txt and test.txt in a folder of data.root or MITIGATE_DATA.
 
-    upstream: where it can be downloaded; archive: the tar archive of the folder that the files are read from, in place.
-    names: a file of lines `id<TAB>name` below the root, of entities; without it ids are shown. Underscores in names are
-    spaces, and endings of a spelling's region ("Animator-GB") are left out. relations: a JSON file of the folder,
-    {id: {"label": name}}. Further fields of a line, such as qualifiers of WD50K, are dropped and counted."""
+    upstream: where it can be downloaded; archive: the tar archive that the files are in. names: a file of lines
+    `id<TAB>name` below the root, of entities. relations: a JSON file of the folder, {id: {"label": name}}. Further
+    fields of a line, such as qualifiers of WD50K, are dropped and counted."""
     needed = [archive] if archive else [*FILES, *filter(None, [relations])]
     place = root_with(root, [f"{folder}/{name}" for name in needed], upstream) / folder
     contents: dict[str, Any] = {name: place / name for name in FILES}
     if archive:
-        try:
-            with tarfile.open(place / archive) as packed:
-                members = [(one.name, packed.extractfile(one)) for one in packed if one.isreg()]
-                files = {PurePosixPath(name).name: file.read() for name, file in members if file}
-            contents = {name: files[name] for name in FILES}
-        except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as error:
-            raise MitigateError(f"{place / archive} is damaged, or lacks {', '.join(FILES)}: {error}") from error
+        with tarfile.open(place / archive) as packed:
+            files = {Path(one.name).name: packed.extractfile(one) for one in packed if one.isreg()}
+            contents = {name: found.read() for name in FILES if (found := files[name])}
     schema = dict.fromkeys([*NAMES, "more"], pl.String)
-    lenient: dict[str, Any] = {"extra_columns": "ignore", "missing_columns": "insert"}
-    splits, notices = dict[str, Sequence[Triple]](), []
+    lenient: dict[str, Any] = {"extra_columns": "ignore", "missing_columns": "insert", "quote_char": None}
+    splits, notices = dict[str, Sequence[Triple]](), list[str]()
     for split, name in zip(SPLITS, FILES, strict=True):
-        rows = pl.read_csv(
-            contents[name], has_header=False, separator=separator, quote_char=None, schema=schema, **lenient
-        )
+        rows = pl.read_csv(contents[name], has_header=False, separator=separator, schema=schema, **lenient)
         splits[split] = rows.select(NAMES).drop_nulls().rows()
         if more := rows["more"].drop_nulls().len():
             notices.append(f"{place / name}: the qualifiers of {counted(more, 'line')} were dropped")
     file = place.parent.parent / names
-    named = (
-        {id_: REGION.sub("", name.replace("_", " ")) for id_, name in names_of(file).items()} if file.is_file() else {}
-    )
+    known = names_of(file) if file.is_file() else {}
+    known = {id_: REGION.sub("", name.replace("_", " ")) for id_, name in known.items()}
     labels = json.loads((place / relations).read_bytes()) if relations else {}
-    return build(splits, named, {id_: str(facts["label"]) for id_, facts in labels.items()}, notices)
+    return build(splits, known, {id_: str(facts["label"]) for id_, facts in labels.items()}, notices)
 
 
 def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -220,59 +204,42 @@ def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.
     relations (m, dimension), float32, in its order.
 
     The folder has entities.npy and relations.npy, a row a vector, and entities.txt and relations.txt, an id a line.
-    Pickled files are not read: they can run code. Raises MitigateError for missing or damaged files, ids that repeat,
-    numbers that are not finite, and where less than half of the test triples, or none of a split, have vectors."""
-    if path is None:
+    Raises MitigateError for missing or damaged files, ids that repeat, numbers that are not finite, and where less than
+    half of the test triples, or none of a split, have vectors."""
+    place = path_of(path, "foreign", "FOLDER, with entities.npy, relations.npy, entities.txt, relations.txt", "model")
+    (entities, of_entities), (relations, of_relations) = (_vectors(place, part) for part in ("entities", "relations"))
+    if of_entities.shape[1] != of_relations.shape[1]:
         raise MitigateError(
-            "model=foreign needs embeddings: give model.path, a folder with entities.npy, relations.npy, entities.txt "
-            "and relations.txt"
+            f"{path}: vectors of {of_entities.shape[1]} and of {of_relations.shape[1]} numbers; give those of one model"
         )
-    entities, entity_vectors = _vectors(Path(path), "entities")
-    relations, relation_vectors = _vectors(Path(path), "relations")
-    if entity_vectors.shape[1] != relation_vectors.shape[1]:
-        raise MitigateError(
-            f"{path}: vectors of entities have {entity_vectors.shape[1]} numbers, those of relations "
-            f"{relation_vectors.shape[1]}; give vectors of one model"
-        )
-    splits = {
-        split: [
-            (graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, split).tolist()
-        ]
-        for split in SPLITS
-    }
-    kept = {
-        split: [(h, r, t) for h, r, t in rows if h in entities and r in relations and t in entities]
-        for split, rows in splits.items()
-    }
+    kept = {}
+    for split in SPLITS:
+        ids = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, split).tolist()]
+        kept[split] = [(h, r, t) for h, r, t in ids if h in entities and r in relations and t in entities]
     if 2 * len(kept["test"]) < len(graph.test) or not all(kept.values()):
         raise MitigateError(
-            f"model.path has vectors for {len(kept['test']):,} of {len(graph.test):,} test triples: the embeddings "
-            f"are of another graph, or have other ids; the graph has entities such as {graph.entities[0]!r} and "
-            f"relations such as {graph.relations[0]!r}"
+            f"model.path has vectors for {len(kept['test']):,} of {len(graph.test):,} test triples: its ids are others "
+            f"than the graph's, such as the entity {graph.entities[0]!r} and the relation {graph.relations[0]!r}"
         )
     if lost := len(graph.triples) - sum(map(len, kept.values())):
         notice = f"{counted(lost, 'triple')} left out: model.path has no vector for an entity or the relation"
-        entity_names = dict(zip(graph.entities, graph.entity_names, strict=True))
-        relation_names = dict(zip(graph.relations, graph.relation_names, strict=True))
-        graph = build(kept, entity_names, relation_names, [*graph.notices, notice])
-    of_entities = entity_vectors[[entities[id_] for id_ in graph.entities]]
-    return graph, of_entities, relation_vectors[[relations[id_] for id_ in graph.relations]]
+        of_entity = dict(zip(graph.entities, graph.entity_names, strict=True))
+        of_relation = dict(zip(graph.relations, graph.relation_names, strict=True))
+        graph = build(kept, of_entity, of_relation, [*graph.notices, notice])
+    in_order = [entities[id_] for id_ in graph.entities], [relations[id_] for id_ in graph.relations]
+    return graph, of_entities[in_order[0]], of_relations[in_order[1]]
 
 
 def _vectors(folder: Path, part: str) -> tuple[dict[str, int], np.ndarray]:
     """The row of each id, and the vectors of entities or of relations."""
     path = folder / f"{part}.npy"
     try:
-        array = np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)  # a pickle can run code
     except (OSError, ValueError, EOFError) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read ({error})") from error
-    rows = read_all(open_lines(folder / f"{part}.txt"))[0]["statement"].to_list()
-    ids = {id_: row for row, id_ in enumerate(rows)}
+    ids = open_lines(folder / f"{part}.txt").read()[0]["statement"].to_list()
     if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
         raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
-    if not len(array) == len(rows) == len(ids):
-        raise MitigateError(
-            f"{folder}: {len(array):,} vectors of {part}, {len(rows):,} ids, {len(ids):,} different ones; give one "
-            "different id for each vector"
-        )
-    return ids, array.astype(np.float32)
+    if not len(array) == len(ids) == len(set(ids)):
+        raise MitigateError(f"{path}: {len(array):,} vectors, {len(set(ids)):,} different ids; give one for each")
+    return {id_: row for row, id_ in enumerate(ids)}, array.astype(np.float32)

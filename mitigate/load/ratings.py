@@ -1,13 +1,10 @@
 """People's ratings of statements: CSV files of the survey and of crowd platforms, and the harms paper's release, which
-has one label a line beside a file with a sentence a line; and the statements of that release, each with its target, the
-label of most raters, and its wording with a neutral relation phrase.
-
-Raters are numbered in the order in which the files first name them: a platform's ids can identify a person, and are not
-kept. In the release a sentence's raters are not always on lines that follow each other, so its ratings belong to
-sentences by their text."""
+has one label a line beside a file with a sentence a line; and the statements of that release with their targets. Raters
+are numbered in the order in which the files first name them: a platform's ids can identify a person."""
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +14,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.statements import LABELS as STATEMENT_LABELS
 from mitigate.load.stream import Counts, OnBadLine, describe, first, report
-from mitigate.load.table import Column, layout_of, open_lines, open_table, read_all
+from mitigate.load.table import Column, layout_of, open_lines, open_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.verbalise import mask_column
 from mitigate.words.outside_text import counted
@@ -41,21 +38,13 @@ COLUMNS = {
     STATUS: ("assignmentstatus",),
 }
 """Column -> its names: here, in Mechanical Turk, Appen, Prolific, Label Studio and Potato (CSV)."""
-CHOICE = ":::"
-"""Potato has a column for each choice: label:::negative. The one that is not blank was chosen."""
+CHOICE = ":::"  # Potato has a column for each choice: label:::negative; the one that is not blank was chosen
 
 LABELS = {word: label for word, label in STATEMENT_LABELS.items() if label != OTHER}
 SENSE = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
-KNOWLEDGE = ("ConceptNet", "GenericsKB")
-"""The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""
-
-RESOURCES = (*KNOWLEDGE, "COMeT")
-"""These, and statements that COMeT generates about targets with CapableOf, HasProperty and Causes (its Tables 7 and
-12)."""
-
-FILTERED = "COMeT-Filtered"
-"""Statements of the paper's filtered COMeT. They are for measuring: nothing is trained on them or chosen by them."""
-
+KNOWLEDGE = ("ConceptNet", "GenericsKB")  # resources of which people rated statements (Tables 2 and 3)
+RESOURCES = (*KNOWLEDGE, "COMeT")  # and statements that COMeT generates about targets (Tables 7 and 12)
+FILTERED = "COMeT-Filtered"  # of the paper's filtered COMeT: nothing is trained on them or chosen by them
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
 RELEASED_QUALITY = {"1": True, "2": False}  # as the harms paper's release writes them
@@ -72,30 +61,27 @@ def read_answers(
     rows: list[tuple[str, str, int, bool | None]] = []
     seen: dict[tuple[str, str], str] = {}
     numbers: dict[str, str] = {}
-    notices, counts = list[str](), Counts()
+    counts = Counts()
     for path in paths:
         layout = layout_of(path)
-        chosen = {
-            name: [each for each in layout.lower if each.startswith(name + CHOICE)] for name in ("label", "quality")
-        }
-        optional = [STATUS, "quality", *(name for name in chosen if chosen[name])]
-        wanted = {name: Column(names, optional=name in optional) for name, names in COLUMNS.items()}
-        wanted |= {each: Column((each,), optional=True) for name in chosen for each in chosen[name]}
-        answers, found = read_all(open_table(path, wanted, layout=layout, remedy=remedy))
+        wanted = {name: Column(names, optional=name in (STATUS, "quality")) for name, names in COLUMNS.items()}
+        for name in ("label", "quality"):
+            chosen = [each for each in layout.lower if each.startswith(name + CHOICE)]
+            wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen))
+            wanted |= {each: Column((each,), optional=True) for each in chosen}
+        answers, found = open_table(path, wanted, layout=layout, remedy=remedy).read()
         counts += found
-        for name, columns in chosen.items():
-            if columns:
-                given = [pl.when(pl.col(each) != "").then(pl.lit(each.partition(CHOICE)[2])) for each in columns]
-                answers = answers.with_columns(pl.concat_str(given, separator=", ", ignore_nulls=True).alias(name))
-        answers = answers.with_columns(pl.lit("").alias(name) for name in COLUMNS if name not in answers.columns)
-        plain = answers.with_columns(pl.col(*COLUMNS).fill_null("").str.strip_chars())
-        kept = plain.filter(pl.col(STATUS).str.to_lowercase() != "rejected")
-        if rejected := plain.height - kept.height:
-            notices.append(f"{path}: {counted(rejected, 'rejected rating')} left out")
-        for answer in kept.iter_rows(named=True):
-            rater, item, label, quality = answer["rater"], answer["item"], answer["label"], answer["quality"]
+        for answer in answers.iter_rows(named=True):
+            given = {name: (value or "").strip() for name, value in answer.items() if name != "row"}
+            for name in ("label", "quality"):
+                chosen = [each.partition(CHOICE)[2] for each in given if each.startswith(name + CHOICE) and given[each]]
+                given.setdefault(name, ", ".join(chosen))
+            rater, item, label, quality = (given[name] for name in ("rater", "item", "label", "quality"))
+            if given.get(STATUS, "").lower() == "rejected":
+                counts["left out", "rejected on the platform"] += 1
+                continue
             fault = None
-            if blank := [column for column in ("rater", "item", "label") if not answer[column]]:
+            if blank := [column for column in ("rater", "item", "label") if not given[column]]:
                 fault = f"no {', '.join(blank)}"
             elif item not in items:
                 fault = f"unknown item {item!r}: it is not in the survey"
@@ -111,57 +97,33 @@ def read_answers(
             seen[rater, item] = f"{path}:{answer['row']}"
             name = numbers.setdefault(rater, f"rater {len(numbers) + 1}")
             rows.append((item, name, LABELS[label.lower()], SENSE.get(quality.lower())))
-    notices += describe(counts, on_bad_line)
+    notices = describe(counts, on_bad_line)
     if not rows:
         raise MitigateError(f"no ratings in {', '.join(map(str, paths))}; expected lines 'rater,item,label,quality'")
     ratings = pl.DataFrame(rows, schema=RATINGS, orient="row")
-    return ratings, notices + _gaps(ratings, items, raters)
-
-
-def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[str]:
-    """The missing ratings, in words."""
-    counts = dict(ratings["item"].value_counts().iter_rows())
-    none = sorted(item for item in items if item not in counts)
-    few = sorted(item for item, count in counts.items() if count < raters)
-    unknown = ratings["quality"].null_count()
-    found = [f"{len(none):,} of {len(items):,} items have no rating: {first(none, ', ')}"] if none else []
-    if few:
-        has = "has" if len(few) == 1 else "have"
-        found.append(f"{counted(len(few), 'item')} {has} fewer than {raters} ratings: {first(few, ', ')}")
-    if unknown:
-        does = "does" if unknown == 1 else "do"
-        found.append(f"{counted(unknown, 'rating')} {does} not say whether the statement makes sense")
-    return found
-
-
-def read_crowd(folder: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
-    """The sentences of these resources that people rated for the harms paper, with all ratings of each: resource,
-    sentence, votes (-1, 0, 1)."""
-    return pl.concat(
-        read_beside(*places)
-        .group_by("item", maintain_order=True)
-        .agg("label")
-        .select(pl.lit(resource).alias("resource"), sentence="item", votes="label")
-        for resource, places in rated_sets(folder, names).items()
-    )
+    rated = dict(ratings["item"].value_counts().iter_rows())
+    if none := sorted(item for item in items if item not in rated):
+        notices.append(f"{len(none):,} of {len(items):,} items without a rating: {first(none, ', ')}")
+    if few := sorted(item for item, count in rated.items() if count < raters):
+        notices.append(f"{counted(len(few), 'item')} with fewer than {raters} ratings: {first(few, ', ')}")
+    if unknown := ratings["quality"].null_count():
+        notices.append(f"{counted(unknown, 'rating')} without a word on whether the statement makes sense")
+    return ratings, notices
 
 
 def rated_sets(folder: Path, names: Sequence[str] = ()) -> dict[str, list[Path]]:
-    """Each of the named rated sets -> its files, as read_beside takes them; without names each set that the folder has.
-    Raises MitigateError where one is missing, or all are."""
+    """Each of the named rated sets -> its files, as read_beside takes them; without names each that the folder has."""
     found = {}
     for name in names or (*RESOURCES, FILTERED):
-        sentences, labels, quality = (
-            folder / f"{name}_{end}.txt" for end in ("sentences", "bias_labels", "quality_labels")
-        )
-        missing = [path.name for path in (sentences, labels) if not path.is_file()]
-        if names and missing:
-            raise MitigateError(f"{folder} has no {missing[0]}; set data.root to the folder that contains humans/")
-        if sentences.is_file():
-            found[name] = [sentences, labels, *([quality] if quality.is_file() else [])]
+        files = [folder / f"{name}_{end}.txt" for end in ("sentences", "bias_labels", "quality_labels")]
+        there = [path for path in files if path.is_file()]
+        if there[:2] == files[:2]:
+            found[name] = there
+        elif names or there:
+            lacks = next(path for path in files if path not in there)
+            raise MitigateError(f"{folder} has no {lacks.name}; set data.root to the folder that contains humans/")
     if not found:
-        sets = ", ".join(f"{name}_sentences.txt" for name in (*RESOURCES, FILTERED))
-        raise MitigateError(f"{folder} has none of {sets}; set data.root to the folder that contains humans/")
+        raise MitigateError(f"{folder} has no {RESOURCES[0]}_sentences.txt and no other rated set; set data.root")
     return found
 
 
@@ -170,12 +132,10 @@ def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None 
 
     bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense; 0, or 2 as in the paper's
     release, does not."""
-    items = read_all(open_lines(sentences))[0]["statement"]
+    items = open_lines(sentences).read()[0]["statement"]
     found = pl.DataFrame({"item": items}).with_columns(rater=pl.lit(None, pl.String), quality=pl.lit(None, pl.Boolean))
-    for name, path in (("label", bias_labels), ("quality", quality_labels)):
-        if path is None:
-            continue
-        labels = read_all(open_lines(path))[0]["statement"].str.strip_chars()
+    for name, path in (("label", bias_labels), *([("quality", quality_labels)] if quality_labels else [])):
+        labels = open_lines(path).read()[0]["statement"].str.strip_chars()
         meaning = BIAS if name == "label" else RELEASED_QUALITY if "2" in labels else QUALITY
         if len(labels) != len(items):
             numbers = f"{counted(len(labels), 'label')} for {counted(len(items), 'sentence')}"
@@ -186,37 +146,37 @@ def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None 
     return found.select(list(RATINGS))
 
 
+def read_crowd(folder: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
+    """The sentences of these resources that people rated for the harms paper, with all ratings of each: resource,
+    sentence, votes (-1, 0, 1), quality (whether each rater calls it valid; null where not rated)."""
+    return pl.concat(
+        read_beside(*places)
+        .group_by("item", maintain_order=True)
+        .agg(votes="label", quality="quality")
+        .select(pl.lit(resource).alias("resource"), pl.col("item").alias("sentence"), "votes", "quality")
+        for resource, places in rated_sets(folder, names).items()
+    )
+
+
 def read_rated(root: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
     """Read the rated statements of these sources below a folder that holds humans/, as describe_rated returns them."""
     return describe_rated(read_crowd(root / "humans", names))
 
 
-def read_with_quality(root: Path, name: str = RESOURCES[-1]) -> pl.DataFrame:
-    """Read the rated statements of one source with their quality: whether each rater calls the statement valid (list of
-    bool). Raises MitigateError as read_beside does."""
-    files = [root / "humans" / f"{name}_{kind}.txt" for kind in ("sentences", "bias_labels", "quality_labels")]
-    rated = read_beside(*files).group_by("item", maintain_order=True).agg(votes="label", quality="quality")
-    return describe_rated(rated.select(pl.lit(name).alias("resource"), "votes", "quality", sentence="item"))
-
-
 def describe_rated(crowd: pl.DataFrame) -> pl.DataFrame:
-    """Add to rated statements (resource, sentence, votes) most (the label of most raters; neutral where none leads),
-    target and category (null where no target stands in the statement), cluster (its target's, or the statement itself),
-    head and tail (the whole statement and "" if it is not a triple), masked and masked_neutral (its wording with
-    demographic words masked, and with the relation's neutral phrase)."""
-    found = [target_of(text) for text in crowd["sentence"]]
-    words = clusters()
-    about = [words.get(one, one) if one else text for one, text in zip(found, crowd["sentence"], strict=True)]
-    parts = [_parts(*row) for row in crowd.select("resource", "sentence").iter_rows()]
-    return crowd.with_columns(
-        most=pl.Series(most_say(crowd["votes"]), dtype=pl.Int8),
-        target=pl.Series(found, dtype=pl.String),
-        category=pl.Series([targets().get(target) if target else None for target in found], dtype=pl.String),
-        cluster=pl.Series(about),
-        head=pl.Series([head for head, _, _ in parts]),
-        tail=pl.Series([tail for _, _, tail in parts]),
-        worded=pl.Series([" ".join(filter(None, part)) for part in parts]),
-    ).with_columns(
+    """Add to rated statements (resource, sentence, votes) most (the label of most raters), target and category (null
+    where there is none), cluster (its target's, or the statement), head and tail (the statement and "" for a sentence),
+    masked and masked_neutral (demographic words masked; the latter with the relation's neutral phrase)."""
+    found, words, rows = [target_of(text) for text in crowd["sentence"]], clusters(), list[tuple]()
+    for target, resource, text in zip(found, crowd["resource"], crowd["sentence"], strict=True):
+        parts = None if resource == KNOWLEDGE[1] else parse_sentence(text)  # of GenericsKB are whole sentences
+        head, tail = (parts[0], parts[2]) if parts else (text, "")
+        worded = f"{head} {parts[1].neutral_phrase} {tail}" if parts else text
+        rows.append((target, targets().get(target or ""), words.get(target or "", target or text), head, tail, worded))
+    names = ("target", "category", "cluster", "head", "tail", "worded")
+    about = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
+    most = pl.Series("most", most_say(crowd["votes"]), pl.Int8)
+    return pl.concat([crowd.with_columns(most), about], how="horizontal").with_columns(
         mask_column("sentence", "token").alias("masked"), mask_column("worded", "token").alias("masked_neutral")
     )
 
@@ -239,18 +199,5 @@ def target_of(statement: str) -> str | None:
         return None
     first, last = found[0], found[-1]
     begins = statement[: first.start()].lower() in ("", "a ", "an ", "the ")
-    ends = last.end() == len(statement)
-    return _target_with(last[0] if ends and not begins else first[0])
-
-
-@cache
-def _target_with(form: str) -> str | None:
+    form = last[0] if last.end() == len(statement) and not begins else first[0]
     return next((target for target in targets() if re.fullmatch(any_of([target]), form)), None)
-
-
-def _parts(resource: str, sentence: str) -> tuple[str, str, str]:
-    """Split a triple into head, neutral phrase and tail; a sentence stays whole."""
-    if resource == KNOWLEDGE[1] or not (parts := parse_sentence(sentence)):
-        return sentence, "", ""
-    head, relation, tail = parts
-    return head, relation.neutral_phrase, tail

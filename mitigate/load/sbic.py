@@ -5,10 +5,9 @@ with the same columns, such as the Parquet files of the Hugging Face hub. The na
 split. Partial files are offensive_*.csv, groups_*.csv and frames_test_posts.csv."""
 
 import html
-import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +50,16 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     for path in sorted(folder.rglob("*")):
         words = re.findall(r"[a-z]+", str(path.relative_to(folder)).lower())
         part = next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
-        reader = _reader_of(path) if part and path.is_file() else None
-        for post, values, texts, unit in reader(path) if reader else []:
-            text = " ".join(html.unescape(post or "").split())
-            choices = [values.get(name) for name in CHOICES]
+        if not part or not path.is_file() or not (reader := _reader_of(path)):
+            continue
+        is_empty = False
+        for post, values, texts, unit in reader(path):
+            text, choices = " ".join(html.unescape(post or "").split()), map(values.get, CHOICES)
             rows.append((path.name, part, text, normalise(post or ""), unit, *choices, *texts))
-        is_empty &= reader is None
     if is_empty:
         raise MitigateError(
-            f"{folder} has no file of the corpus; allowed: {ALLOWED}, or files with the published columns in CSV, "
-            "JSON or Parquet, named or in folders by split: train, validation, test. SBIC.v2.agg.*.csv are not read"
+            f"{folder} has no file of the corpus; allowed: {ALLOWED}, or files with the published columns, named or in "
+            "folders by split: train, validation, test"
         )
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
@@ -81,46 +80,39 @@ def _reader_of(path: Path) -> Any:
     for name, reader in {"offensive_": _offensive, "groups_": _groups, IMPLIED: _implied}.items():
         if path.name.startswith(name):
             return reader
-    if not path.name.removesuffix(".gz").endswith(TABLES):
-        return None
-    return _published if {*COLUMNS.values(), "post", "WorkerId"} <= set(layout_of(path).names) else None
+    is_table = path.name.removesuffix(".gz").endswith(TABLES)
+    return _published if is_table and {*COLUMNS.values(), "post", "WorkerId"} <= set(layout_of(path).names) else None
 
 
 def _published(path: Path) -> Found:
-    for row in _rows(path, (*COLUMNS.values(), "post", "targetMinority", "targetStereotype", "WorkerId")):
-        values = {}
+    for row in _rows(path, *COLUMNS.values(), "post", "targetMinority", "targetStereotype", "WorkerId"):
+        values: dict[str, float | None] = {}
         for name, column in COLUMNS.items():
-            try:
-                value = float(row[column] or "nan")
-            except ValueError:
-                value = math.inf
-            if not (0 <= value <= 1 or math.isnan(value)):
-                raise MitigateError(
-                    f"{path}:{row['row']}: {column} is {row[column]!r}; it must be a number from 0 to 1"
-                )
-            values[name] = None if math.isnan(value) else value
+            value = row[column] or None
+            if value is not None and not re.fullmatch(r"0?\.\d+|[01](?:\.0*)?", value):
+                raise MitigateError(f"{path}:{row['row']}: {column} is {value!r}; it must be a number from 0 to 1")
+            values[name] = None if value is None else float(value)
         texts = _cleaned(row["targetMinority"]), _cleaned(row["targetStereotype"])
         yield row["post"], values, texts, row["WorkerId"] or str(row["row"])
 
 
 def _offensive(path: Path) -> Found:
     rows, _ = read_table(path, {"label": 1, "post": 2}, widths=(2,))
-    for row in rows.iter_rows(named=True):
-        if row["label"] not in ("0", "1"):
-            found = f"found {row['label'][:60]!r}, expected `label,post` with label 0 or 1"
-            raise MitigateError(f"{path}:{row['row']}: {found}")
-        yield row["post"], {"offensive": float(row["label"])}, (None, None), None
+    for row, label, post in rows.iter_rows():
+        if label not in ("0", "1"):
+            raise MitigateError(f"{path}:{row}: found {label[:60]!r}, expected `label,post` with label 0 or 1")
+        yield post, {"offensive": float(label)}, (None, None), None
 
 
 def _groups(path: Path) -> Found:
-    for row in _rows(path, ("post", "target_minority")):
+    for row in _rows(path, "post", "target_minority"):
         group = (row["target_minority"] or "").strip()
         yield row["post"], {"targeted": 1.0}, (GROUPS.get(group) or _cleaned(group), None), None
 
 
 def _implied(path: Path) -> Found:
     """Yield a row for each statement, with the group that it names, else the first one, and for each other group."""
-    for row in _rows(path, ("post",), ("targetStereotype", "targetMinority")):
+    for row in _rows(path, "post", targetStereotype=True, targetMinority=True):
         statements, groups = (
             list(dict.fromkeys(filter(None, map(_cleaned, row[name] or []))))
             for name in ("targetStereotype", "targetMinority")
@@ -135,7 +127,7 @@ def _implied(path: Path) -> Found:
             yield row["post"], {"targeted": 1.0}, texts, None
 
 
-def _rows(path: Path, texts: Sequence[str], lists: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def _rows(path: Path, *texts: str, **lists: bool) -> Iterator[dict[str, Any]]:
     """Yield each row with its number: columns of texts, and of lists of texts."""
     rows, _ = read_table(path, {name: Column((name,), lists=name in lists) for name in (*texts, *lists)})
     yield from rows.iter_rows(named=True)

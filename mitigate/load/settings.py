@@ -25,7 +25,6 @@ class Data:
     path: Place | None = setting("file of the data", default=None, where=True, serve="file")
     on_bad_line: Literal["error", "skip"] = served(BAD_LINE, default="error")
     load: Parts | None = fact("function that reads the data (_target_) and its arguments", default=None, where=True)
-    missing: Parts | None = fact("function that returns what would be downloaded (_target_)", default=None, where=True)
     runs: list[Place] = place("run folders whose models people are asked about; the first is the baseline", default=[])
     output: Place | None = place("FILE.parquet, .csv, .tsv or .jsonl that the labels are also written to", default=None)
     probe_targets: Wanted = fact("targets to probe unless probe.targets says otherwise", default="all")
@@ -41,7 +40,6 @@ class Data:
         "wording of a relation in a prompt", default="phrase"
     )
     events: bool = fact("whether targets are asked about in events that name them", default=False)
-    published: Place | None = fact("published triples about targets; auto: the harms paper's", default=None, where=True)
     paper: Text | None = fact("resource whose published figures stand beside ours", default=None)
     label_column: Text | None = setting(
         "column of labels that are counted in place of scorers", default=None, serve="words"

@@ -1,23 +1,17 @@
-"""Sentences and statements. Statements whose targets the file says: a user's own, `target<TAB>statement`; stories,
-`prompt|||story`; and the resources that the harms paper audits, as its authors released them, in the folder harms/ of
-data.root or of MITIGATE_DATA. Their content is not checked: it stays as it is written.
-
-Sentences, whose targets the audit finds: a line each, or a column of a table of any size. GenericsKB is read as
-published: GenericsKB-Best.tsv and its like, whose first line names TERM and GENERIC SENTENCE; the same under the names
-of the Hugging Face hub; its JSON lines, of which context is not read; or the plain form of one sentence a line."""
+"""Sentences and statements: a user's own, `target<TAB>statement`; stories, `prompt|||story`; sentences whose targets
+the audit finds, GenericsKB's too; and the resources that the harms paper audits, as its authors released them, in the
+folder harms/ of data.root or of MITIGATE_DATA."""
 
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import Chunk, Counts, Loaded, OnBadLine, Streamed, describe, filled, meant, path_of, report
-from mitigate.load.table import BLANK, Column, Columns, Place, Table, layout_of, open_lines, open_table, read_all
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, Table, describe, filled, meant, path_of, report
+from mitigate.load.table import BLANK, Column, Columns, Place, layout_of, open_lines, open_table
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
 from mitigate.words.outside_text import counted, whole_sentences
@@ -40,10 +34,10 @@ GENERICSKB = "harms/genericskb_target_sentences.tsv"
 REGARD = "regard/bert_labels_conceptnet.tsv"
 MOST = 10  # labels in a message
 NAMES = ("statement", "text", "sentence")  # of the default column of sentences
-NAME_IT = "'data.columns={statement: NAME}'"
-STANDARD_INPUT = "-"
-GENERICSKB_SENTENCE = ("generic sentence", "generic_sentence", "knowledge.sentence", "sentence")
-TERM = Column(("term", "knowledge.key_concept", "concept_name"), optional=True)
+OF_GENERICSKB = {
+    "statement": Column(("generic sentence", "generic_sentence", "knowledge.sentence", "sentence")),
+    "term": Column(("term", "knowledge.key_concept", "concept_name"), optional=True),
+}
 BETWEEN = "|||"
 EXPECTED_STORY = f"prompt{BETWEEN}story"
 
@@ -55,26 +49,22 @@ def load(
     label_column: str | None = None,
     labels: Mapping[str | int, str] | None = None,
 ) -> Loaded:
-    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format. The rows have
-    the order of the lines: row (the line's number), target, category, statement, and the labels that the file gives.
+    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format: row (the
+    line's number), target (lower-cased, "own" if not among the 329), category, statement, and the labels of the file.
 
-    columns: what a table calls its columns, {"target": "who"}, or their places from 1 in a file without a first line of
-    names. A target is lower-cased and its underscores are spaces; one that is not among the paper's 329 is of category
-    "own". Statements may repeat. label_column: the column that labels them; it keeps its name. labels: the meaning of
-    each of its values, {0: prejudice, 1: neutral, 2: favouritism}; without it LABELS. Case does not matter."""
+    columns: what a table calls its columns, {"target": "who"}, or their places from 1. label_column: the column that
+    labels statements; it keeps its name. labels: the meaning of its values, {0: prejudice, 1: neutral, 2: favouritism};
+    without it LABELS, in any case."""
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
     given: tuple[str, ...] = () if label_column is None else (label_column.lower(),)
     if set(given) & set(SCHEMA):
-        raise MitigateError(
-            f"data.label_column={given[0]}: the column {given[0]} has another meaning here; rename the column of "
-            "labels in the file"
-        )
+        raise MitigateError(f"data.label_column={given[0]} has another meaning here; rename the column in the file")
     wanted: dict[str, Place] = {**{name: name for name in given}, **columns_of(columns, COLUMNS, given)}
     layout, widths = layout_of(place), None
-    if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form in ("table", "lines"):
-        wanted, widths = {"target": 1, "statement": 2}, (2,)
+    if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":
+        wanted, widths = {"target": 1, "statement": 2}, [2]
     remedy = "; name the columns in a first line, or set 'data.columns={target: 1, statement: 2}'"
-    found, counts = read_all(open_table(place, wanted, layout=layout, widths=widths, remedy=remedy))
+    found, counts = open_table(place, wanted, layout=layout, widths=widths, remedy=remedy).read()
     found = filled(place, found, COLUMNS, counts)
     for name in given:
         label = pl.col(name).fill_null("").str.strip_chars().str.to_lowercase()
@@ -105,10 +95,8 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
     if not numbers or ("-1" in numbers and set(numbers) <= set(LABELS)):
         return LABELS
     order = ["prejudice", *["neutral"] * (len(numbers) - 2), "favouritism"]
-    if "-1" in numbers:
-        order = [{"-1": "prejudice", "0": "neutral", "1": "favouritism"}.get(value, "other") for value in numbers]
-    written = [f"{value}: {meaning}" for value, meaning in zip(numbers[:MOST], order, strict=False)]
-    example = f"data.labels={{{', '.join(written)}}}"
+    example = ", ".join(f"{value}: {meaning}" for value, meaning in zip(numbers, order, strict=False))
+    example = f"data.labels={{{example}}}"
     if numbers == ["0", "1"]:
         example = (
             "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where 0 does"
@@ -121,24 +109,20 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
 
 
 def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: TargetList = PAPER) -> Loaded:
-    """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template; prompts and
-    stories stay unchanged. The rows have the columns PROMPTS and story, in the order of the lines; row is the line's
-    number. A story whose prompt names several targets has a row for each."""
-    if path is None:
-        raise MitigateError(f"data=stories needs a file: give data.path=FILE, of lines '{EXPECTED_STORY}'")
-    lines, counts = read_all(open_lines(Path(path)))
+    """The stories of a file about targets of the list or in the place of a template: columns PROMPTS and story; row is
+    the line's number. A story whose prompt names several targets has a row for each."""
+    place = path_of(path, "stories", f"FILE, of lines '{EXPECTED_STORY}'")
+    lines, counts = open_lines(place).read()
     rows: list[tuple] = []
     for number, line in lines.iter_rows():
         parts = [part.strip() for part in line.split(BETWEEN)]
         about = targets_of_prompt(parts[0], target_list)
-        faults = {
-            f"{len(parts)} parts, expected '{EXPECTED_STORY}'": len(parts) != 2,
-            "a blank prompt or story": not all(parts),
-            f"no target in the prompt {parts[0]!r}": not about,
-            "a story without a whole sentence": not whole_sentences(parts[-1]),
-        }
-        if fault := next((fault for fault, is_so in faults.items() if is_so), None):
-            report(Path(path), [(number, fault)], counts)
+        fault = "a story without a whole sentence" if not whole_sentences(parts[-1]) else ""
+        fault = fault if about else f"no target in the prompt {parts[0]!r}"
+        if len(parts) != 2 or not all(parts):
+            fault = f"{len([part for part in parts if part])} parts, expected '{EXPECTED_STORY}'"
+        if fault:
+            report(place, [(number, fault)], counts)
             continue
         for target, template in about:
             category, kind = target_list.categories.get(target, "own"), kind_of(target, target_list)
@@ -156,19 +140,16 @@ def sentences(path: str | None, on_bad_line: OnBadLine = "error", columns: Colum
     sentence, and a table has a column of NAMES."""
     place = path_of(path, "sentences")
     column = columns_of(columns, ("statement",))["statement"] if columns else None
-    return _streamed(place, _open_texts(place, column, NAME_IT), on_bad_line)
+    return _streamed(place, _open_texts(place, column, "'data.columns={statement: NAME}'"), on_bad_line)
 
 
 def genericskb(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The sentences of a file, with the term of each in lower case where the file has it."""
     place = path_of(path, "genericskb")
-    layout = layout_of(place)
-    if layout.form == "lines":
+    if layout_of(place).form == "lines":
         return _streamed(place, open_lines(place), on_bad_line)
-    known = " or ".join(GENERICSKB_SENTENCE)
-    remedy = f"; GenericsKB has {known}. For another table, set data=sentences data.path=FILE {NAME_IT}"
-    wanted = {"statement": Column(GENERICSKB_SENTENCE), "term": TERM}
-    return _streamed(place, open_table(place, wanted, layout=layout, remedy=remedy), on_bad_line)
+    remedy = "; for another table than GenericsKB, set data=sentences data.path=FILE 'data.columns={statement: NAME}'"
+    return _streamed(place, open_table(place, OF_GENERICSKB, remedy=remedy), on_bad_line)
 
 
 def _open_texts(path: Path, column: Place | None, name_it: str) -> Table:
@@ -179,43 +160,36 @@ def _open_texts(path: Path, column: Place | None, name_it: str) -> Table:
     if layout.form == "lines" and column is None:
         return open_lines(path)
     only = layout.names[0] if len(layout.names) == 1 else None
-    if column is None and only and layout.form == "table" and (only.rstrip()[-1:] in ".!?" or len(only.split()) > 2):
+    if column is None and only and layout.form == "table" and len(only.split()) > 2:
         raise MitigateError(
             f"{path}: its first line is a text, not a column name: {only[:60]!r}. Add a first line with the column "
             "name, such as text, or rename the file to .txt: there each line is a text"
         )
     found = column or next((name for name in NAMES if name in layout.lower), only)
-    if found is None:
-        raise MitigateError(f"{path} is {layout.shown}; name the column of the texts: {name_it}")
     remedy = f"; name the column of the texts: {name_it}"
+    if found is None:
+        raise MitigateError(f"{path} has the columns {', '.join(layout.names)[:200]}{remedy}")
     return open_table(path, {"statement": found}, layout=layout, remedy=remedy)
 
 
 def _streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
     """Sentences from a table with a column `statement`, and perhaps `term`."""
 
-    def parse(block: object) -> Chunk:
-        counts = Counts()
-        frame = table.frame(block, counts)
+    def parse(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
         term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String).alias("term")
         rows = frame.select("row", term.str.strip_chars().str.to_lowercase(), pl.col("statement").str.strip_chars())
         kept = rows.filter(pl.col("statement") != "")
         counts["noted", "row without a sentence"] += rows.height - kept.height
-        return Chunk(kept, +counts)
+        return kept
 
-    return Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line)
+    return Streamed(path, "sentences", table, parse, "a sentence", on_bad_line)
 
 
 def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """The texts of a file, or of standard input ("-"): row, statement. Empty ones are left out and counted.
+    """The texts of a file: row, statement. Empty ones are left out and counted.
 
     column: of a table; None: `statement`, `text` or `sentence`, or the only one."""
-    if path == STANDARD_INPUT:
-        with TemporaryDirectory() as folder:
-            place = Path(folder) / "standard input"
-            place.write_bytes(sys.stdin.buffer.read())
-            return load_texts(str(place), column, on_bad_line)
-    rows, counts = read_all(_open_texts(Path(path), column, "recipe.column=NAME"))
+    rows, counts = _open_texts(Path(path), column, "recipe.column=NAME").read()
     kept = rows.filter(pl.col("statement").str.strip_chars() != "")
     left_out = rows.height - kept.height + counts.pop(("noted", BLANK), 0)
     notices = describe(counts, on_bad_line)
@@ -226,18 +200,13 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
 
 
 def harms_conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """ConceptNet's 101,229 triples."""
-    return harms_triples(_find(root, CONCEPTNET), on_bad_line)
-
-
-def harms_triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
-    """The triples of lines `head Relation tail`, spaces inside a phrase written as underscores. Those whose relation
-    has no phrase (ExternalURL, dbpedia) are left out and counted; repeats stay, because the paper counts them."""
+    """ConceptNet's 101,229 triples, lines `head Relation tail` with underscores as spaces. Those whose relation has no
+    phrase (ExternalURL, dbpedia) are left out and counted; repeats stay, because the paper counts them."""
+    path = _find(root, CONCEPTNET)
     places = {"head": 1, "relation": 2, "tail": 3}
-    rows, counts = read_all(open_table(path, places, separator=" ", widths=(3,)))
+    rows, counts = open_table(path, places, layout=layout_of(path, " "), widths=(3,)).read()
     known = pl.col("relation").is_in(list(relations()))
-    for name, count in rows.filter(~known)["relation"].value_counts().iter_rows():
-        counts["relation", name] += count
+    counts.update(("relation", name) for name in rows.filter(~known)["relation"])
     plain = pl.col("head", "tail").str.replace_all("_", " ", literal=True).str.to_lowercase()
     triples = rows.filter(known).with_columns(plain, split=pl.lit("train"), valid=pl.lit(True))
     return Loaded(triples.select(*TRIPLES), describe(counts, on_bad_line))
@@ -268,11 +237,9 @@ def find_root(given: str | None) -> Path | None:
 def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
     """The folder with these files and folders. source: their origin."""
     root = find_root(given)
-    holding = f"the folder that contains {', '.join(needed)}, from {source}"
-    if root is None:
-        raise MitigateError(f"data.root is not set; set it, or the variable MITIGATE_DATA, to {holding}")
-    if missing := [name for name in needed if not (root / name).exists()]:
-        raise MitigateError(
-            f"no such file or folder: {root / missing[0]}; set data.root (or MITIGATE_DATA) to {holding}"
-        )
+    missing = [str(root / name) for name in needed if not (root / name).exists()] if root else None
+    if root is None or missing:
+        fault = f"no such file or folder: {missing[0]}" if missing else "data.root is not set"
+        holding = f"the folder that contains {', '.join(needed)}, from {source}"
+        raise MitigateError(f"{fault}; set data.root, or the variable MITIGATE_DATA, to {holding}")
     return root

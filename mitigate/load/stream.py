@@ -3,11 +3,9 @@ each block becomes a chunk of rows. Both are read by `chunks()` or `rows`; the r
 
 Independent of formats, which `table` and the loaders know."""
 
-import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,11 +14,11 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
+from mitigate.models.stored_tensors import sha256_of
 from mitigate.stages import as_parquet
 from mitigate.triples import TRIPLES
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
-from models.digests import sha256_of
 
 OnBadLine = Literal["error", "skip"]
 Kind = Literal["triples", "sentences", "statements", "stories", "prompts"]
@@ -31,6 +29,28 @@ Counts = Counter[tuple[str, str]]
 """Counts of a file's lines other than plain rows, by (kind, what): ("left out", the reason), ("relation", an unknown
 name), ("noted", an accepted oddity), ("bad line", one of the first, with file and line) and ("bad line", "") for all
 others."""
+
+
+class Block(NamedTuple):
+    """A piece of a file: whole lines of text."""
+
+    first: int  # its first line's, or row's, number, from 1
+    share: float  # of the file read so far, 0 to 1
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Table:
+    """A reader of a file's columns: its blocks, and a frame (row, and the columns wanted, as text) of each. Optional
+    columns that the file lacks are not in the frame. row: the line, in Parquet and JSON arrays the row, from 1."""
+
+    blocks: Callable[[], Iterator[Block]]
+    frame: Callable[[Block, Counts], pl.DataFrame]  # of a block; counts faults and oddities
+
+    def read(self) -> tuple[pl.DataFrame, Counts]:
+        """All rows in memory, and the counts of faults and oddities."""
+        counts = Counts()
+        return pl.concat([self.frame(block, counts) for block in self.blocks()]), counts
 
 
 class Chunk(NamedTuple):
@@ -81,42 +101,39 @@ class Streamed:
 
     path: Path
     kind: Kind
-    blocks: Callable[[], Iterator]  # anything with a `share`
-    parse: Callable[..., Chunk]  # of one block
+    table: Table
+    parse: Callable[[pl.DataFrame, Counts], pl.DataFrame]  # the rows of a frame of the table; counts the others
     expected: str  # the expected form of a line
     on_bad_line: OnBadLine = "error"
     own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
     needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
-    files: tuple[Path, ...] = ()  # of a folder, those that are read
 
     def __post_init__(self) -> None:
         """Raise MitigateError when no line of the first block can be read."""
-        chunk = self.parse(next(self.blocks()))
+        chunk = self._chunk(next(self.table.blocks()))
         if chunk.rows.is_empty() and {kind for kind, _ in chunk.counts} <= {"bad line", "noted"}:
-            faults = [what for kind, what in chunk.counts if kind == "bad line"]
-            raise MitigateError(
-                f"{self.path} has no readable line; expected lines '{self.expected}'"
-                + (f". The first: {faults[0]}" if faults else "")
-            )
+            faults = "; ".join(what for kind, what in chunk.counts if kind == "bad line")
+            raise MitigateError(f"{self.path} has no readable line; expected lines '{self.expected}'. {faults}")
+
+    def _chunk(self, block: Block) -> Chunk:
+        counts = Counts()
+        return Chunk(self.parse(self.table.frame(block, counts), counts), +counts)
 
     @property
     def size(self) -> str:
-        """The size of its files, in words."""
-        size = sum(file.stat().st_size for file in self.files or (self.path,))
-        return f"{size / 2**20:,.1f} MiB of {self.kind}"
+        """The size of its file, in words."""
+        return f"{self.path.stat().st_size / 2**20:,.1f} MiB of {self.kind}"
 
     @cached_property
     def digest(self) -> str:
-        """The hash of the file, or of the folder's files."""
-        if not self.files:
-            return sha256_of(self.path)
-        return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in self.files).encode()).hexdigest()
+        """The hash of the file."""
+        return sha256_of(self.path)
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
         """Yield each chunk's number, the share of the file read with it, and the chunk; None in place of a finished
         one, which is not parsed."""
-        for number, block in enumerate(self.blocks()):
-            yield number, block.share, None if finished(number) else self.parse(block)
+        for number, block in enumerate(self.table.blocks()):
+            yield number, block.share, None if finished(number) else self._chunk(block)
 
     def describe(self, counts: Counts) -> list[str]:
         """The counts in sentences."""
@@ -124,45 +141,31 @@ class Streamed:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """All triples in memory, as other recipes than audits take them. Raises MitigateError for sentences."""
-        return self._whole[0]
+        """All triples in memory, as other recipes than audits take them."""
+        return self._whole.rows
 
     @property
     def notices(self) -> list[str]:
         """The counts over all triples, in sentences."""
-        return self._whole[1]
+        return self._whole.notices
 
     @cached_property
-    def _whole(self) -> tuple[pl.DataFrame, list[str]]:
+    def _whole(self) -> Loaded:
         if self.kind != "triples":
-            raise MitigateError(
-                f"{self.path} has sentences, and this recipe needs triples; for sentences, set recipe=audit"
-            )
+            raise MitigateError(f"{self.path} has sentences, and this recipe needs triples; set recipe=audit")
         chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
         counts = sum((chunk.counts for chunk in chunks), Counts())
         notices = self.describe(counts)
-        if self.needs_phrases and self.on_bad_line == "error":
-            _check_relations(self.path, counts, self.own_relations)
-        return pl.concat([chunk.rows.select(list(TRIPLES)) for chunk in chunks]), notices
-
-
-def _check_relations(path: Path, counts: Counts, own: Sequence[Relation]) -> None:
-    """Raise MitigateError for relations without a phrase, with their counts and the file that would give them one."""
-    unknown = {name: count for (kind, name), count in counts.most_common() if kind == "relation"}
-    if not unknown:
-        return
-    near = {name: get_close_matches(name, with_own(own), n=1, cutoff=0.8) for name in unknown}
-    meant = {name: f" (did you mean {names[0]}?)" if names else "" for name, names in near.items()}
-    total = sum(unknown.values())
-    lines = "".join(f"\n  {name},...,..." for name in unknown)
-    raise MitigateError(
-        f"{path}: {counted(total, 'triple')} {'has' if total == 1 else 'have'} a relation without a phrase: "
-        f"{', '.join(f'{name} {count:,}{meant[name]}' for name, count in unknown.items())}. "
-        f"Write a file such as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and "
-        "tail (a second wording, without a sentiment of its own, may stay empty), and give it with "
-        "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip. Relations with a phrase: "
-        f"{', '.join(with_own(own))}"
-    )
+        unknown = Counter({name: count for (kind, name), count in counts.items() if kind == "relation"})
+        if unknown and self.needs_phrases and self.on_bad_line == "error":
+            lines = "".join(f"\n  {name},...,..." for name, _ in unknown.most_common(NAMED))
+            raise MitigateError(
+                f"{self.path}: {notices[-1]}. Write a file such as\n  relation,phrase,neutral_phrase{lines}\nwith the "
+                "words that stand between head and tail (a second wording, without a sentiment of its own, may stay "
+                "empty), and give it with data.relations=FILE.csv; or leave such triples out with "
+                f"data.on_bad_line=skip. Relations with a phrase: {', '.join(with_own(self.own_relations))}"
+            )
+        return Loaded(pl.concat([chunk.rows.select(list(TRIPLES)) for chunk in chunks]), notices)
 
 
 def path_of(path: str | None, name: str, form: str = "FILE", group: str = "data") -> Path:
@@ -203,25 +206,22 @@ def meant(
 def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
     """The counts in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"; None: there
     is no such setting."""
-    kinds: dict[str, dict[str, int]] = {}
-    for (kind, what), count in sorted((+counts).items(), key=lambda pair: (-pair[1], pair[0])):
-        kinds.setdefault(kind, {})[what] = count
+    kinds = defaultdict[str, Counter[str]](Counter)
+    for (kind, what), count in sorted((+counts).items()):
+        kinds[kind][what] = count
     found: list[str] = []
-    if bad := kinds.get("bad line"):
-        total, faults = sum(bad.values()), [what for kind, what in counts if kind == "bad line" and what]
+    if total := kinds["bad line"].total():
+        faults, bad = [what for kind, what in counts if kind == "bad line" and what], counted(total, "bad line")
         if on_bad_line != "skip":
             skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
-            raise MitigateError(
-                f"{counted(total, 'bad line')}:\n  {first(faults, total=total)}\nCorrect the file{skip}."
-            )
-        found.append(f"{counted(total, 'bad line')} left out: {first(faults, '; ', total)}")
-    found += [counted(count, what) for what, count in sorted(kinds.get("noted", {}).items())]
-    found += [f"{counted(count, 'row')} left out: {what}" for what, count in sorted(kinds.get("left out", {}).items())]
-    if unknown := kinds.get("relation"):
-        named = [f"{name} {count:,}" for name, count in unknown.items()]
-        rest = sum(list(unknown.values())[NAMED:])
-        shown = ", ".join([*named[:NAMED], *([f"others {rest:,}"] if rest else [])])
-        found.append(f"{counted(sum(unknown.values()), 'triple')} left out, whose relation has no phrase: {shown}")
+            raise MitigateError(f"{bad}:\n  {first(faults, total=total)}\nCorrect the file{skip}.")
+        found.append(f"{bad} left out: {first(faults, '; ', total)}")
+    found += [counted(count, what) for what, count in kinds["noted"].items()]
+    found += [f"{counted(count, 'row')} left out: {what}" for what, count in kinds["left out"].items()]
+    if unknown := kinds["relation"]:
+        shown = ", ".join(f"{name} {count:,}" for name, count in unknown.most_common(NAMED))
+        rest = "" if len(unknown) <= NAMED else " and others"
+        found.append(f"{counted(unknown.total(), 'triple')} left out, whose relation has no phrase: {shown}{rest}")
     return found
 
 

@@ -11,6 +11,7 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.finished import FinishedRun
 from mitigate.load.stream import first
 from mitigate.words.ambiguous import in_sense, without_others
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of
 
 Wanted = str | Path | Sequence[str] | None
@@ -34,29 +35,26 @@ def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.Data
     """Select the statements about the targets, in any of their forms, with the targets' words and categories; and a
     notice that counts the others. Raises MitigateError where no statement is about any of them."""
     named = statements.with_columns(target=list_of(chosen).target_of(pl.col("target")))
-    rows = named.drop("category").join(
-        chosen.select("target", "category"), on="target", how="inner", maintain_order="left"
-    )
-    rows = rows.select(statements.columns)
+    categories = chosen.select("target", "category")
+    rows = named.drop("category").join(categories, on="target", how="inner", maintain_order="left")
     if rows.is_empty():
         raise MitigateError(
             f"no statement is about a target of recipe.targets or probe.targets ({chosen.height:,} given); those in "
             f"the file: {first(statements['target'].unique(maintain_order=True).to_list(), ', ')}"
         )
-    others = statements.height - rows.height
-    those = "1 statement left out, which is" if others == 1 else f"{others:,} statements left out, which are"
-    return rows, [f"{those} about none of the {chosen.height:,} targets"] if others else []
+    others = counted(statements.height - rows.height, "statement")
+    notices = [f"{others} left out, about none of the {chosen.height:,} targets"] * (rows.height < statements.height)
+    return rows.select(statements.columns), notices
 
 
 def list_of_runs(runs: Iterable[FinishedRun]) -> TargetList:
     """The paper's targets and the own targets of finished runs. Raises MitigateError for a damaged file."""
-    found = []
-    for run in runs:
-        if OF_A_RUN in run.files:
-            if fault := run.fault(OF_A_RUN):
-                raise MitigateError(f"{fault}.")
-            found.append(choose_targets(run.folder / OF_A_RUN))
-    return list_of(pl.concat([as_targets([]), *found]).unique("target", keep="first", maintain_order=True))
+    found = [as_targets([])]
+    for run in (run for run in runs if OF_A_RUN in run.files):
+        if fault := run.fault(OF_A_RUN):
+            raise MitigateError(f"{fault}.")
+        found.append(choose_targets(run.folder / OF_A_RUN))
+    return list_of(pl.concat(found).unique("target", keep="first", maintain_order=True))
 
 
 Match = Literal["exact", "contains", "paper"]
@@ -67,12 +65,11 @@ def about_targets(
 ) -> pl.DataFrame:
     """A row for each triple and each target it is about, with that target and its category, in the triples' order.
 
-    A triple with a target at either end has two rows, one for each; with the same at both ends one. Case is folded.
-    match="paper" matches the paper's targets literally, "exact" in all their forms, as those of a user's own (of
-    target_list; None: that of the targets). match="contains" finds them within ends too, as whole words, of two that
-    overlap the one that begins first, and of those that begin together the longest; words that ambiguous.csv takes for
-    something else are none. Columns head_sense and tail_sense, as ConceptNet's URIs have them, are used unless
-    match="paper", and dropped. Raises MitigateError for another match."""
+    A triple with a target at either end has two rows; with the same at both ends one. match: "paper" matches the
+    paper's targets literally, "exact" in all their forms, as those of target_list (None: that of the targets) always;
+    "contains" finds them within ends too, as whole words, the longest of two that begin together; words that
+    ambiguous.csv takes for something else are none. Columns head_sense and tail_sense, as ConceptNet's URIs have them,
+    are used unless match="paper", and dropped. Raises MitigateError for another match."""
     check_match(match)
     listed = list_of(targets) if target_list is None else target_list
     literal, with_senses = match == "paper", SENSES[0] in triples.columns and match != "paper"
@@ -116,8 +113,5 @@ def check_match(match: str) -> None:
 def _named(rows: pl.DataFrame, found: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
     """The rows at the places `at`, each with the target found there and its category, without repeats."""
     known = found.join(targets.select("target", "category"), on="target", how="inner", maintain_order="left")
-    again = (pl.col("at") == pl.col("at").shift()).fill_null(False)  # few rows are about several targets
-    several = known.with_columns(several=again | again.shift(-1, fill_value=False))
-    distinct = several.filter("several").unique(["at", "target"], keep="first", maintain_order=True)
-    named = pl.concat([several.filter(~pl.col("several")), distinct]).sort("at", maintain_order=True)
+    named = known.unique(["at", "target"], keep="first", maintain_order=True).sort("at", maintain_order=True)
     return rows[named["at"]].with_columns(named["target"], named["category"])

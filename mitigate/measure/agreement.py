@@ -1,6 +1,6 @@
 """Agreement: of raters with each other (Fleiss' kappa), and of a scorer with raters (Cohen's kappa, accuracy,
 precision, recall and F1 of each class; the harms paper's Tables 2 and 3; the area under the receiver operating
-characteristic (ROC) curve of scores of valid items); and the rated statements that a policy would drop.
+characteristic (ROC) curve of scores of valid items).
 
 Kappa is 1 for full agreement and 0 for agreement by chance. It has no value where only one class occurs: then chance
 agrees fully too. An area is 0.5 by chance; unlike kappa it does not depend on thresholds."""
@@ -15,8 +15,7 @@ from mitigate.load.ratings import RESOURCES, most_say
 from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.package_data import frame_of
-from mitigate.policies import Policy
-from mitigate.score.labels import label_column, text_for, with_labels
+from mitigate.score.labels import label_column, text_for
 from mitigate.triples import (
     FAVOURITISM,
     NEUTRAL,
@@ -40,21 +39,11 @@ def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 # Raters among themselves
 
 
-def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int] = tuple(CLASSES)) -> np.ndarray:
-    """Number of raters that gave each item each class, (items, classes); items in the order of first occurrence. items:
-    the rated item, such as a sentence, of each rating; ratings of one item need not be neighbours."""
-    first_seen: dict[str, int] = {}
-    rows = np.array([first_seen.setdefault(item, len(first_seen)) for item in items], dtype=int)
-    counts = np.zeros((len(first_seen), len(classes)), dtype=int)
-    for column, label in enumerate(classes):
-        np.add.at(counts[:, column], rows[labels == label], 1)
-    return counts
-
-
-def fleiss_sums(counts: np.ndarray) -> np.ndarray:
-    """The terms of Fleiss' kappa (1971) of each item, (items, 2 + classes): the share of agreeing pairs of ratings,
-    whether it has at least two ratings, and the ratings of each class. Items may have different numbers of ratings:
-    chance is taken from the shares of all ratings, agreement is averaged over items with at least two."""
+def fleiss_sums(votes: pl.Series, classes: Sequence[int] = tuple(CLASSES)) -> np.ndarray:
+    """The terms of Fleiss' kappa (1971) of each item's list of ratings, (items, 2 + classes): the share of agreeing
+    pairs of ratings, whether it has at least two, and the ratings of each class. Items may have different numbers of
+    ratings: chance is taken from the shares of all ratings, agreement is averaged over items with at least two."""
+    counts = np.column_stack([votes.list.count_matches(label).to_numpy() for label in classes]).astype(int)
     raters = counts.sum(axis=1)
     agreeing = (counts * (counts - 1)).sum(axis=1) / np.maximum(raters * (raters - 1), 1)
     return np.column_stack([agreeing, raters > 1, counts]).astype(float)
@@ -88,11 +77,7 @@ def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray | N
 
 
 def _cells(table: np.ndarray) -> np.ndarray:
-    return table.reshape(*table.shape[:-1], 3, 3)
-
-
-def _turned(table: np.ndarray) -> np.ndarray:
-    return np.swapaxes(_cells(table), -1, -2).reshape(table.shape)
+    return table[..., :9].reshape(*table.shape[:-1], 3, 3)
 
 
 def kappa(table: np.ndarray) -> np.ndarray:
@@ -120,7 +105,7 @@ def polarised(table: np.ndarray) -> np.ndarray:
 
 def truly_polarised(table: np.ndarray) -> np.ndarray:
     """The share of items that the first labelling does not call neutral."""
-    return polarised(_turned(table))
+    return polarised(np.swapaxes(_cells(table), -1, -2).reshape(*table.shape[:-1], 9))
 
 
 def sensitivity(table: np.ndarray) -> np.ndarray:
@@ -133,17 +118,6 @@ def specificity(table: np.ndarray) -> np.ndarray:
     """The share that the second labelling calls neutral, among items that the first calls neutral."""
     negatives = _cells(table)[..., AT_NEUTRAL, :]
     return ratio(negatives[..., AT_NEUTRAL], negatives.sum(axis=-1))
-
-
-def precision(table: np.ndarray) -> np.ndarray:
-    """The share that the first labelling calls polarised, among items that the second calls polarised."""
-    return sensitivity(_turned(table))
-
-
-def left_polarised(table: np.ndarray) -> np.ndarray:
-    """The share that the first labelling calls polarised, among items that the second calls neutral, which a filter by
-    the second labelling would keep."""
-    return 1 - specificity(_turned(table))
 
 
 def classification(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float | None]:
@@ -252,25 +226,19 @@ FIGURES = {  # measure -> its heading
     **{"accuracy": "acc", "balanced_accuracy": "bal.acc", "macro_f1": "macroF1", "kappa": "kappa"},
     **{name: f"{name[:3]} {name.partition('/')[2][0].upper()}" for name in LABEL_FIGURES},
 }
+ABSTAINED = "abstained"  # a scorer's share of labels "other"
 WITH_INTERVALS: dict[str, Figure] = {
     **{"kappa": kappa, "macro_f1": macro_f1, "polarised": polarised},
     **{"sensitivity": sensitivity, "specificity": specificity},
+    ABSTAINED: lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1),
 }
-"""Figures of a scorer's labels against the majority of raters."""
-ABSTAINED = "abstained"  # a scorer's share of labels "other"
+"""Figures of a scorer's labels against the majority of raters, from sums of confusion and abstentions, (..., 10)."""
 
 
 def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
     """Label rated sentences (resource, sentence, votes, masked): a column of labels for each scorer."""
     found = [pl.Series(scorer.name, label_column(text_for(scorer, crowd), scorer, cache).label) for scorer in scorers]
     return crowd.with_columns(*found)
-
-
-def label_described(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
-    """Label what describe_rated returns: each scorer's labels and strengths under both templates."""
-    for scorer in scorers:
-        rated = with_labels(rated, scorer, cache)
-    return rated
 
 
 def measure_agreement(
@@ -295,30 +263,18 @@ def measure_agreement(
             ):
                 found |= {f"{resource}/{scorer}/{against}/{figure}": value for figure, value in figures.items()}
         found |= {f"{resource}/sentences": rows.height, f"{resource}/ratings": len(ratings)}
-        if intervals is not None:
-            of = _of_scorers(rows, most, [*scorers, ALWAYS_NEUTRAL], intervals)
-            found |= {f"{resource}/{key}": value for key, value in of.items()}
+        if intervals is None:
+            continue
+        crossed = words_and_texts(rows)
+        of = with_intervals(fleiss_sums(rows["votes"]), {f"{PEOPLE}/fleiss": fleiss_of}, intervals, crossed)
+        of |= with_intervals(confusion(most, most), {f"{PEOPLE}/polarised": polarised}, intervals, crossed)
+        for scorer in (*scorers, ALWAYS_NEUTRAL):
+            given = rows[scorer].to_numpy()
+            sums = np.column_stack([confusion(most, fold_other(given)), given == OTHER])
+            ways = {f"{scorer}/{BY_MAJORITY}/{name}": one for name, one in WITH_INTERVALS.items()}
+            of |= with_intervals(sums, ways, intervals, crossed)
+        found |= {f"{resource}/{key}": value for key, value in of.items()}
     return found
-
-
-def _of_scorers(
-    rows: pl.DataFrame, most: np.ndarray, scorers: Sequence[str], bootstrap: Bootstrap
-) -> dict[str, float | None]:
-    crossed = words_and_texts(rows)
-    counts = np.column_stack([rows["votes"].list.count_matches(label).to_numpy() for label in CLASSES])
-    found = with_intervals(fleiss_sums(counts), {f"{PEOPLE}/fleiss": fleiss_of}, bootstrap, crossed)
-    found |= with_intervals(confusion(most, most), {f"{PEOPLE}/polarised": truly_polarised}, bootstrap, crossed)
-    for scorer in scorers:
-        labels = rows[scorer].to_numpy()
-        sums = np.column_stack([confusion(most, fold_other(labels)), labels == OTHER])
-        figures = {f"{scorer}/{BY_MAJORITY}/{name}": _of_cells(figure) for name, figure in WITH_INTERVALS.items()}
-        figures[f"{scorer}/{BY_MAJORITY}/{ABSTAINED}"] = lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1)
-        found |= with_intervals(sums, figures, bootstrap, crossed)
-    return found
-
-
-def _of_cells(figure: Figure) -> Figure:
-    return lambda sums: figure(sums[..., :9])
 
 
 def agreement_table(
@@ -335,34 +291,3 @@ def agreement_table(
             if printed := dict(stated.filter(**about).select("measure", "value").iter_rows()):
                 rows.append({**about, "against": "the paper", **{name: printed.get(name) for name in FIGURES}})
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-# Drop rules against raters, without training: the rated statements that a policy would drop
-
-DROP_FIGURES: dict[str, Figure] = {
-    **{"precision": precision, "recall": sensitivity},
-    **{"before": truly_polarised, "after": left_polarised},
-}
-"""Shares: of dropped statements that most raters call polarised, of such statements that are dropped, and of polarised
-statements before and after."""
-
-
-def drop_rules(labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap) -> pl.DataFrame:
-    """A row for each resource (and for all) and policy: statements, dropped (%), and DROP_FIGURES in percent with _low
-    and _high over targets and texts; null where nothing is dropped or nothing is left.
-
-    labelled: rated statements (resource, most, cluster, masked, head, tail) with the labels that the policies read."""
-    parts = [(str(resource), rows) for (resource,), rows in labelled.group_by("resource", maintain_order=True)]
-    parts += [("all", labelled)] if len(parts) > 1 else []
-    found: list[dict[str, Any]] = []
-    for resource, rows in parts:
-        for policy in policies:
-            dropped = (policy.filter(rows)["weight"] == 0).to_numpy()
-            table = confusion(rows["most"].to_numpy(), np.where(dropped, PREJUDICE, NEUTRAL))
-            shares = with_intervals(table, DROP_FIGURES, intervals, words_and_texts(rows))
-            row = {"resource": resource, "policy": policy.name, "statements": rows.height}
-            row |= {"dropped": 100 * float(dropped.mean())}
-            found.append(row | {name: None if share is None else 100 * share for name, share in shares.items()})
-    kinds: dict[str, Any] = {"resource": pl.String, "policy": pl.String, "statements": pl.Int64, "dropped": pl.Float64}
-    kinds |= {key: pl.Float64 for name in DROP_FIGURES for key in (name, *bounds(name))}
-    return pl.DataFrame(found, schema=kinds)

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 
-Better = Literal["up", "down", "closest", "none"]
+Better = Literal["up", "down", "none"]
 
 
 class Table(NamedTuple):
@@ -35,72 +35,47 @@ class Table(NamedTuple):
     decimals: int = 2
 
 
+QUALITY = "quality/{name}/{group}"
 TABLES = {
     "targets": Table(
         "target, category, statements, prejudice, favouritism, neutral: percentages by one scorer and template",
         *("{scorer}/{name}", True, "harm"),
     ),
     "counts": Table("the same, for figures that no label affects", "{name}", True, "count", "count", 0),
-    "texts": Table(
-        "label, count: all texts of a resource, by one scorer", "all_texts/{scorer}/{name}", family="resource"
-    ),
-    "resource": Table("a mapping: rows, rows_about_a_target, distinct", family="count", unit="count", decimals=0),
-    "labels": Table("a series of one scorer's labels", "{scorer}/{name}", family="count", unit="count", decimals=0),
-    "test triples": Table(
-        "head, relation, tail, nll, tokens, characters, generated ...", "quality/{name}/{group}", True, "quality"
-    ),
-    "published triples": Table(
-        "the same, of ConceptNet's triples about targets that are not in the training",
-        *("quality/{name}/{group}", True, "quality"),
-    ),
+    "numbers": Table("numbers by their names, which recipes count", family="count", unit="count", decimals=0),
+    "test triples": Table("head, relation, tail, nll, tokens, nll_unigram ...", QUALITY, True, family="quality"),
     "statements": Table(
-        "probed: target, category, relation, tail, statement, labels, judged_valid ...",
-        *("quality/{name}/{group}", True, "probe"),
+        "probed: target, category, relation, tail, statement, labels, judged_valid ...", QUALITY, True, "probe"
     ),
-    "rated statements": Table("those whose relation people rated", "quality/{name}/{group}", True, "probe"),
+    "rated statements": Table("those whose relation people rated", QUALITY, True, "probe"),
     "heads": Table(
         "prompts of swap lift: system, group, head, relation, counts, accepted, elsewhere",
-        *("quality/{name}/{group}", True, "quality", "points"),
+        *(QUALITY, True, "quality", "points"),
     ),
-    "tails": Table("probed statements with known, known_tail: whether the training has them", family="probe"),
-    "training triples": Table(
-        "of each target: target, category, triples, kept, tails, kept_tails", "{name}", True, "filter", "%", 1
-    ),
-    "ledger": Table("training triples: weight, source_row", "filter/{name}", family="filter", unit="count", decimals=0),
-    "training": Table("a mapping: steps, passes, untrained_relations", family="training", unit="count", decimals=0),
+    "tails": Table("the same, of all of them together", family="probe"),
+    "training triples": Table("of each target: target, category, triples, kept", "{name}", True, "filter", "%", 1),
     "answers": Table(
         "target, category, prompts, refused: the percentage of prompts", "{name}", True, "stories", decimals=1
     ),
-    "stories": Table("row, target, sentences, wanted, names_target", family="stories", unit="count", decimals=0),
     "whole stories": Table(
         "those with a sentence: percentages of their sentences by one scorer", "{scorer}/{name}", family="stories"
     ),
-    "sentences": Table("the sentences of stories", family="stories", decimals=1),
     "trainings": Table("of embeddings, a row each: mrr, hits_10, parity ...", "kge/{name}", family="kge", decimals=1),
     "rankings": Table("of professions: model, profession, change", "kge/{name}", family="kge"),
-    "graph": Table("a mapping: professions, people_a, people_b", "kge/{name}", family="kge", unit="count", decimals=0),
 }
 """The tables that measures are of."""
-LABELLED = ("targets", "texts")
-"""Those whose figures depend on the template of the labelled statements."""
 
 TEMPLATE_PREFIX = {"": "", "paper": "", "neutral": "neutral_template/"}
 """The beginnings of keys by the template of the labelled statements."""
-PREFIXES = ("", "neutral_template/")
-VARIANTS = EMPTY_ZERO, EMPTY_EXCLUDE, *MITIGATED = (
-    *("empty_zero", "empty_exclude"),
+VARIANTS = REGULARISED, AT_RANDOM, PROJECTED, PERTURBED = (
     *("regularised", "regularised_at_random", "projected", "perturbed"),
 )
-"""Figures computed another way: with the other convention for targets without statements, or of embeddings after a
-mitigation."""
-REGULARISED, AT_RANDOM, PROJECTED, PERTURBED = MITIGATED
-BY_KIND = "by_kind"  # the beginning of keys of a kind of target
+"""Figures of embeddings after a mitigation, or its control."""
 PAPER_SCORERS = ("sentiment", "regard")
 """The scorers whose neutral means and variances the paper names: NSM and NSV, NRM and NRV."""
 ENDS = ("", "_low", "_high")
 """The ends of the keys of a figure and of the bounds of its 95 % interval."""
-SCORER, GROUP, K = "{scorer}", "{group}", "{k}"
-ARROWS = {"up": "↑", "down": "↓", "none": ""}
+SCORER, GROUP = "{scorer}", "{group}"
 MODULES = ("harms", "quality", "stories", "kge")  # of this package, with measures, in the order of pages
 
 
@@ -114,65 +89,56 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure:
-    """A declared measure. `{scorer}` in key and title stands for any scorer until `with_scorer` fills it in."""
+    """A declared measure. `{scorer}` in key, title and meaning stands for any scorer until with_scorer fills it in."""
 
     name: str
     title: str  # in words: "neutral by {scorer}"
     function: Callable[..., Any]
     of: str  # of TABLES
+    meaning: str = ""
     key: str = ""  # in metrics.json; with {group} where the group is always written
     unit: str = ""
     better: Better = "none"
-    best: str = ""  # the aim where better is "closest": "0", or the name of the same measure by chance
     decimals: int = 2
     source: str = ""  # paper and equation or table
     family: str = ""  # the section of pages
     needs: str = ""  # the column without which the table has no such figure
     groups: bool = False  # whether it is measured for each group of rows too
-    ks: tuple[int, ...] = ()  # the second argument of its function, such as the k of hits at k
     paper: Mapping[str, str] | None = None  # the paper's names by scorer: {"sentiment": "NSM"}
     headline: str = ""  # harm, disparity, quality, cost or size: W&B and charts show it first
     headline_group: str = ""  # the group that the headline is of
     scorer: str = ""
 
     @property
-    def meaning(self) -> str:
-        """The docstring on one line."""
-        return " ".join((self.function.__doc__ or "").split()).replace(SCORER, self.scorer or "the scorer")
-
-    @property
     def arrow(self) -> str:
-        """The arrow to the better direction, or to the best value: "→ 0"."""
-        return ARROWS.get(self.better, f"→ {self._best}")
+        """The arrow to the better direction."""
+        return {"up": "↑", "down": "↓", "none": ""}[self.better]
 
     @property
     def said_better(self) -> str:
         """The better direction in words; "" where there is none."""
-        words = {"up": "higher is better", "down": "lower is better", "none": ""}
-        return words.get(self.better, f"closest to {self._best} is best")
+        return {"up": "higher is better", "down": "lower is better", "none": ""}[self.better]
 
     @property
-    def _best(self) -> str:
-        return self.best if re.fullmatch(r"[\d.]*", self.best) else "chance"
-
-    @property
-    def brackets(self) -> str:
-        """The paper's name in brackets: " (NSM)"; "" for another scorer."""
-        return f" ({self.paper[self.scorer]})" if self.paper and self.scorer in self.paper else ""
+    def long_title(self) -> str:
+        """The title with the paper's name in brackets: "neutral by regard (NRM)"."""
+        name = (self.paper or {}).get(self.scorer)
+        return f"{self.title} ({name})" if name else self.title
 
     @property
     def named(self) -> str:
-        """The title with the paper's name in brackets and the arrow: "neutral by regard (NRM) ↑"."""
-        return f"{self.title}{self.brackets} {self.arrow}".rstrip()
+        """The long title with the arrow: "neutral by regard (NRM) ↑"."""
+        return f"{self.long_title} {self.arrow}".rstrip()
 
     def with_scorer(self, scorer: str) -> "Measure":
-        return replace(self, scorer=scorer, title=self.title.replace(SCORER, scorer)) if scorer else self
+        title, meaning = (text.replace(SCORER, scorer or "the scorer") for text in (self.title, self.meaning))
+        return replace(self, scorer=scorer, title=title if scorer else self.title, meaning=meaning)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """A regular expression for its keys, without variant and template."""
         text = re.escape(self.key)
-        for name, regex in ((SCORER, r"(?P<scorer>[^/]+)"), (K, r"(?P<k>\d+)"), (GROUP, "(?P<group>.+)")):
+        for name, regex in ((SCORER, r"(?P<scorer>[^/]+)"), (GROUP, "(?P<group>.+)")):
             text = text.replace(re.escape(name), regex)
         return re.compile(text if GROUP in self.key or not self.groups else rf"{text}(?:/(?P<group>.+))?")
 
@@ -195,11 +161,17 @@ def measure(name: str, title: str, of: str, **declared: Any) -> Callable[[Callab
                 f"{'.'.join(place)} declares the measure {name!r}, and {known.function.__module__} has one of that "
                 "name; choose another"
             )
-        _MEASURES[name] = Measure(name, title, function, of, **given)
+        meaning = " ".join((function.__doc__ or "").split())
+        _MEASURES[name] = Measure(name, title, function, of, **{"meaning": meaning, **given})
         find.cache_clear()
         return function
 
     return declare
+
+
+def number(name: str, title: str, meaning: str, **declared: Any) -> None:
+    """Declare a number that recipes count and give by its name, in the table `numbers`."""
+    measure(name, title, "numbers", meaning=meaning, **declared)(lambda numbers: numbers[name])
 
 
 def measures(*of: str) -> list[Measure]:
@@ -212,9 +184,7 @@ def measures(*of: str) -> list[Measure]:
 def measure_of(name: str, scorer: str = "") -> Measure:
     """The measure of a name, with the scorer filled in; a plain one for a column of a study's own table."""
     measures()
-    if name not in _MEASURES:
-        return _plain(name)
-    return _MEASURES[name].with_scorer(scorer)
+    return _MEASURES[name].with_scorer(scorer) if name in _MEASURES else _plain(name)
 
 
 def _plain(name: str) -> Measure:
@@ -251,9 +221,8 @@ class Figure(NamedTuple):
     measure: str
     scorer: str = ""
     template: str = ""  # paper or neutral; "" where the measure reads no labels
-    by: str = "all"  # all, category, kind, relation, subset or target; row: of a study's own table
+    by: str = "all"  # all, category, relation, subset or target; row: of a study's own table
     group: str = ""
-    k: int | None = None
     variant: str = ""  # "" or of VARIANTS
 
     @property
@@ -266,18 +235,15 @@ class Figure(NamedTuple):
         if self.by == "row":
             return "/".join(filter(None, (self.group, self.measure)))
         found = self.declared
-        name = (found.paper or {}).get(self.scorer) or found.key
+        name = ((found.paper or {}).get(self.scorer) or found.key).replace(SCORER, self.scorer)
         group = f"relation/{self.group}" if self.by == "relation" else self.group
-        name = name.replace(SCORER, self.scorer).replace(K, str(self.k))
         name = name.replace(GROUP, group or "all") if GROUP in name else "/".join(filter(None, (name, group)))
-        variant = BY_KIND if self.by == "kind" else self.variant
-        return "/".join(filter(None, (variant, TEMPLATE_PREFIX[self.template] + name)))
+        return "/".join(filter(None, (self.variant, TEMPLATE_PREFIX[self.template] + name)))
 
     @property
     def title(self) -> str:
         """The figure in words: "neutral by regard (NRM), origin, neutral template"."""
-        found = self.declared
-        words = [f"{found.title}{found.brackets}".replace(K, str(self.k)), self.group]
+        words = [self.declared.long_title, self.group]
         words += ["neutral template"] * (self.template == "neutral") + [self.variant.replace("_", " ")]
         return ", ".join(filter(None, words))
 
@@ -298,37 +264,36 @@ def find(key: str) -> Figure | None:
     and for the bound of an interval."""
     if key.endswith(ENDS[1:]):
         return None
-    variant, rest = next(((v, key[len(v) + 1 :]) for v in (*VARIANTS, BY_KIND) if key.startswith(f"{v}/")), ("", key))
-    prefix = TEMPLATE_PREFIX["neutral"]
-    template, rest = ("neutral", rest.removeprefix(prefix)) if rest.startswith(prefix) else ("paper", rest)
-    found: list[tuple[int, Figure]] = []
+    start, _, rest = key.partition("/")
+    variant, rest = (start, rest) if start in VARIANTS else ("", key)
+    template = "neutral" if rest.startswith(TEMPLATE_PREFIX["neutral"]) else "paper"
+    stem, slash, last = rest.removeprefix(TEMPLATE_PREFIX[template]).partition("/")
+    stem = paper_names().get(stem, stem)
+    found = []
     for one in measures():
-        stem, _, last = rest.partition("/")
-        names = {name: scorer for scorer, name in (one.paper or {}).items()}
-        if stem in names:
-            given: dict[str, Any] = {"scorer": names[stem], "group": last}
-        elif match := one.pattern.fullmatch(rest):
-            given = match.groupdict()
-        else:
-            continue
-        group = (given.get("group") or "").removeprefix("all") if GROUP in one.key else given.get("group") or ""
-        by = "relation" if group.startswith("relation/") else "subset" if group and GROUP in one.key else "category"
-        by = "all" if not group else "kind" if variant == BY_KIND else by
-        k = int(given["k"]) if given.get("k") else None
-        if (scorer := given.get("scorer") or "") in taken():
+        match = one.pattern.fullmatch(stem + slash + last)
+        given = {name: value or "" for name, value in match.groupdict().items()} if match else {}
+        if match is None or (scorer := given.get("scorer", "")) in taken():
             continue  # targets/own counts targets of the user's category
-        at = template if scorer and one.of in LABELLED else ""
-        figure = Figure(one.name, scorer, at, by, group.removeprefix("relation/"), k, variant.replace(BY_KIND, ""))
-        if figure.key == key:
-            found.append((len(group), figure))
-    return min(found)[1] if found else None
+        group = given.get("group", "")
+        group = group.removeprefix("all") if GROUP in one.key else group
+        by = "relation" if group.startswith("relation/") else "subset" if GROUP in one.key else "category"
+        at = template if one.of == "targets" else ""
+        figure = Figure(one.name, scorer, at, by if group else "all", group.removeprefix("relation/"), variant)
+        found += [figure] if figure.key == key else []
+    return min(found, key=lambda one: len(one.group), default=None)
+
+
+def paper_names() -> dict[str, str]:
+    """The paper's names of figures, and what stands for them elsewhere: "NSM" -> "sentiment/neutral_mean"."""
+    return {name: f"{scorer}/{one.name}" for one in measures() for scorer, name in (one.paper or {}).items()}
 
 
 @cache
 def taken() -> frozenset[str]:
     """The beginnings of keys, which a scorer must not be called."""
     firsts = {one.key.split("/")[0] for one in measures()} - {SCORER}
-    return frozenset(firsts | set(VARIANTS) | {BY_KIND, TEMPLATE_PREFIX["neutral"].rstrip("/")})
+    return frozenset(firsts | {*VARIANTS, TEMPLATE_PREFIX["neutral"].rstrip("/")})
 
 
 def check_scorer_name(name: str) -> None:
@@ -348,10 +313,7 @@ def measure_of_figure(key: str) -> Measure:
 
 def unknown(key: str, setting: str = "metric") -> MitigateError:
     """The error for an unknown key. setting: the setting that names it."""
-    papers = [prefix + name for one in measures() for name in (one.paper or {}).values() for prefix in PREFIXES]
-    meant = did_you_mean(key, [*papers, *(one.key.replace(GROUP, "all") for one in measures())]) or "."
-    return MitigateError(
-        f"unknown {setting} {key!r}{meant} A key is [variant/][neutral_template/]name[/group], variants: "
-        f"{', '.join(VARIANTS)}; names, with any scorer for {SCORER}: "
-        f"{', '.join(dict.fromkeys(one.key for one in measures()))}; docs/measures.md describes them"
-    )
+    known = [prefix + name for name in paper_names() for prefix in ("", TEMPLATE_PREFIX["neutral"])]
+    known += [one.key.replace(GROUP, "all") for one in measures()]
+    meant = did_you_mean(key, known) or "."
+    return MitigateError(f"unknown {setting} {key!r}{meant} docs/measures.md has all keys, such as NSM and {known[-1]}")

@@ -5,68 +5,68 @@ Percentages run from 0 to 100, variances are population variances (ddof 0) over 
 neutral. The caller chooses the labels and the wording that they were read from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.measure.base import EMPTY_EXCLUDE, EMPTY_ZERO, Estimate, measure
+from mitigate.measure.base import Estimate, measure, number
 from mitigate.measure.intervals import (
     FEW_TARGETS,
     Bootstrap,
-    as_bound,
     cluster_numbers,
-    exact_variance,
-    share_interval,
-    variance_interval,
+    mean_over_targets,
+    variance_over_targets,
 )
-from mitigate.measure.results import as_rows, by_category, measured
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+from mitigate.measure.results import Results, as_rows, by_category, measured
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, label_columns
+from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
 
 EmptyTargets = Literal["exclude", "zero"]
 """The treatment of a target without statements: it has no percentage and is left out, or, as in the paper, it is 0 %
 prejudiced, 0 % favoured and 0 % neutral at once."""
-VARIANT = {"zero": EMPTY_ZERO, "exclude": EMPTY_EXCLUDE}
 SHARES = {"neutral": "neutral_mean", "prejudice": "O-", "favouritism": "O+"}
 """The columns of a table per target, and the measures that are their means."""
 TALLY = {"column": pl.String, "target": pl.String, "label": pl.Int8, "count": pl.Int64}
 """Counts of labels by target: all that an audit's figures need, whatever the number of statements."""
+BOOTSTRAP = Bootstrap()
+NAMED = 5  # targets without statements, in a notice
+Wordings = Mapping[str, tuple[str, str]]
+"""Scorer and template by column of labels."""
 
 
-def per_target(
-    frame: pl.DataFrame, label_column: str, targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
-) -> pl.DataFrame:
-    """One row for each target, in the order of `targets` (target, category): category, number of statements, and
-    the percentages prejudice (eq. 1), favouritism (eq. 2) and neutral, which sum to 100.
-
-    frame: one row for each statement, with `target` and a column of labels; statements about other words do not count.
-    A target without statements has null percentages, or zeros with empty_targets="zero". Raises MitigateError for a
-    label that is none of -1, 0, 1 and 2, and for an unknown empty_targets."""
-    labels = frame[label_column]
-    wrong = labels.filter(labels.is_null() | ~labels.is_in([PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]))
-    if len(wrong):
-        raise MitigateError(
-            f"column {label_column!r} has {len(wrong):,} labels such as {wrong[0]!r}; allowed: "
-            "-1 (prejudice), 0 (neutral), 1 (favouritism), 2 (other, counts as neutral)"
-        )
-    return tallied_per_target(tally(frame, [label_column]), label_column, targets, empty_targets)
+def wordings(scorers: Iterable[str], templates: Sequence[str] = TEMPLATES) -> Wordings:
+    """The columns that these scorers label, with each of the templates."""
+    return {label_columns(scorer, name)[0]: (scorer, name) for scorer in scorers for name in templates}
 
 
-def tally(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+def label_names(table: pl.DataFrame) -> list[str]:
+    """The columns of labels: those beside a column of their strengths."""
+    return [column.removesuffix("_strength") for column in table.columns if column.endswith("_strength")]
+
+
+# Labels by target
+
+
+def tally(statements: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """The number of statements (schema TALLY) for each of the label columns, each target and each label. Tallies of
-    parts add up to the tally of the whole (`total`)."""
+    parts add up to the tally of the whole (`total`). Raises MitigateError for a label that is none of -1, 0, 1 and
+    2."""
+    for column in columns:
+        labels = statements[column]
+        wrong = labels.filter(labels.is_null() | ~labels.is_in([PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]))
+        if len(wrong):
+            raise MitigateError(
+                f"column {column!r} has {len(wrong):,} labels such as {wrong[0]!r}; allowed: "
+                "-1 (prejudice), 0 (neutral), 1 (favouritism), 2 (other, counts as neutral)"
+            )
     return total(
         statements.group_by("target", label=pl.col(column)).agg(count=pl.len()).with_columns(column=pl.lit(column))
         for column in columns
     )
-
-
-def tally_rows(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The tally of all rows, with target null: each row once, even if it is about several targets."""
-    rows = statements.unique("row", keep="first", maintain_order=True)
-    return tally(rows.with_columns(target=pl.lit(None, dtype=pl.String)), columns)
 
 
 def total(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -78,10 +78,13 @@ def total(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return whole.select(*TALLY).sort("column", "target", "label")
 
 
-def tallied_per_target(
+def per_target(
     tallied: pl.DataFrame, column: str, targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
 ) -> pl.DataFrame:
-    """The table of per_target from a tally."""
+    """One row for each target, in the order of `targets` (target, category): category, number of statements, and
+    the percentages prejudice (eq. 1), favouritism (eq. 2) and neutral, which sum to 100. tallied: what `tally` returns;
+    statements about other words do not count. A target without statements has null percentages, or zeros with
+    empty_targets="zero". Raises MitigateError for an unknown empty_targets."""
     if empty_targets not in get_args(EmptyTargets):
         raise one_of("measure.empty_targets", empty_targets, get_args(EmptyTargets))
 
@@ -96,68 +99,121 @@ def tallied_per_target(
     return table.with_columns(pl.col(*labelled).fill_null(0.0)) if empty_targets == "zero" else table
 
 
+# Results
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The targets that are measured over, the columns of labels, and how harms are measured."""
+
+    targets: pl.DataFrame  # (target, category)
+    wordings: Wordings
+    target_list: TargetList = PAPER
+    intervals: Bootstrap = BOOTSTRAP
+    empty_targets: EmptyTargets = "exclude"
+
+    @property
+    def scorers(self) -> list[str]:
+        """The scorers' names, those of the roles last first: regard, sentiment, and any others."""
+        names = dict.fromkeys(scorer for scorer, _ in self.wordings.values())
+        return sorted(names, key=lambda name: -ROLES.index(name) if name in ROLES else 1)
+
+    def tables(self, tallied: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Tables with a row a target and its percentages (per_target), by label column."""
+        return {column: per_target(tallied, column, self.targets, self.empty_targets) for column in self.wordings}
+
+    def harms(self, tallied: pl.DataFrame) -> pl.DataFrame:
+        """All measures of harm (results.SCHEMA) with intervals."""
+        return harm_results(self.tables(tallied), self.wordings, self.target_list.clusters, self.intervals)
+
+    def notices(self, tallied: pl.DataFrame) -> list[str]:
+        """Limits of the figures that a reader must know first: small categories, targets without statements."""
+        table = next(iter(self.tables(tallied).values()))
+        found = few_targets(table, self.target_list.clusters)
+        if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
+            effect = "they have no percentage and are left out of means and variances of percentages."
+            if self.empty_targets == "zero":
+                effect = "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and "
+                effect += "makes variances larger."
+            words = ", ".join(empty[:NAMED]) + (" ..." if len(empty) > NAMED else "")
+            found.append(f"{len(empty)} of {table.height} targets have no statements ({words}): {effect}")
+        return found
+
+
+def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
+    """A notice where categories of a table with a row a target have fewer than FEW_TARGETS different words with
+    statements."""
+    known = table.filter(pl.col("statements") > 0)
+    few = [
+        category
+        for category in table["category"].unique(maintain_order=True)
+        if len(set(cluster_numbers(known.filter(category=category), clusters))) < FEW_TARGETS
+    ]
+    said = (
+        f"Few targets in {', '.join(few)} (under {FEW_TARGETS}): their figures say little about other words of these "
+    )
+    return [said + "categories."] if few else []
+
+
 def harm_results(
-    tables: Mapping[str, pl.DataFrame],
-    wordings: Mapping[str, tuple[str, str]],
-    clusters: Mapping[str, str],
-    intervals: Bootstrap | None,
-    variant: str = "",
+    tables: Mapping[str, pl.DataFrame], wordings: Wordings, clusters: Mapping[str, str], intervals: Bootstrap | None
 ) -> pl.DataFrame:
-    """All measures of harm (results.SCHEMA) overall, per category and per target, for each column of labels. wordings:
-    scorer and template by column of `tables`; clusters: as cluster_numbers has them; intervals: None leaves them
-    out."""
-    found = []
+    """All measures of harm (results.SCHEMA) overall, per category and per target, for each column of labels. clusters:
+    as cluster_numbers has them; intervals: None leaves them out."""
+    drawn: dict[str, Any] = {"clusters": clusters, "intervals": intervals}
+    found = list[pl.DataFrame]()
     for column, (scorer, template) in wordings.items():
-        table, labelled = tables[column], {"scorer": scorer, "template": template, "variant": variant}
-        groups = by_category(table)
-        found.append(measured("targets", table, groups, clusters=clusters, intervals=intervals, **labelled))
-        if not variant:
-            found.append(_of_targets(table, **labelled))
-    if not variant and tables:
-        table = next(iter(tables.values()))
-        found.append(measured("counts", table, by_category(table), clusters=clusters, intervals=intervals))
-    return pl.concat(found) if found else as_rows([])
+        table: pl.DataFrame = tables[column]
+        labelled: dict[str, Any] = {"scorer": scorer, "template": template}
+        found.append(measured("targets", table, by_category(table), **drawn, **labelled))
+        shares = table.rename(SHARES).unpivot(  # the percentages of single targets (eq. 1 and 2)
+            [*SHARES.values()], index=["target", "statements"], variable_name="measure"
+        )
+        shares = shares.select("measure", "value", by=pl.lit("target"), group="target", n="statements")
+        found.append(as_rows(row | labelled for row in shares.to_dicts()))
+    first = next(iter(tables.values()))
+    return pl.concat([*found, measured("counts", first, by_category(first), **drawn)])
 
 
-def _of_targets(table: pl.DataFrame, **labelled: str) -> pl.DataFrame:
-    """The percentages of single targets (eq. 1 and 2)."""
-    long = table.rename(SHARES).unpivot([*SHARES.values()], index=["target", "statements"], variable_name="measure")
-    named = {name: pl.lit(value) for name, value in (labelled | {"by": "target"}).items()}
-    return as_rows(long.select("measure", "value", group="target", n="statements", **named).to_dicts())
+def measure_harms(
+    statements: pl.DataFrame,
+    targets: pl.DataFrame | None = None,
+    *,
+    scorers: Sequence[str] | None = None,
+    empty_targets: EmptyTargets = "exclude",
+    intervals: Bootstrap | None = BOOTSTRAP,
+    target_list: TargetList | None = None,
+) -> Results:
+    """All measures of harm, for each scorer and each template whose labels the statements have: a mapping by their keys
+    in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...), with the tidy table as `table`.
+
+    statements: what label_statements returns, with `target`. targets: (target, category); None: those that the
+    statements are about. scorers: their names; None: all. intervals: 95 %, over targets; None leaves them out.
+    target_list: knows which are inflections of one word; None: the list of the targets. A figure is None where no
+    target has statements. Raises MitigateError where targets or labels are missing."""
+    if "target" not in statements.columns or statements["target"].null_count() == statements.height:
+        raise MitigateError(
+            "measure_harms: the statements have no column 'target', or it is null in all of them; fill it with the "
+            "word that each statement is about"
+        )
+    if targets is None:
+        named = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
+        has_categories = "category" in named.columns
+        targets = (named if has_categories else as_targets(named["target"].to_list())).select("target", "category")
+    labels = label_names(statements)
+    available = [name for name in labels if name not in {label_columns(other, "neutral")[0] for other in labels}]
+    scorers = available if scorers is None else scorers
+    if lacking := [scorer for scorer in scorers if scorer not in statements.columns]:
+        raise one_of("scorer", lacking[0], available)
+    if not scorers:
+        raise MitigateError("measure_harms: the statements have no labels; take them from label_statements")
+    columns = {name: of for name, of in wordings(scorers).items() if name in statements.columns}
+    words = list_of(targets) if target_list is None else target_list
+    tables = Measurement(targets, columns, words, empty_targets=empty_targets).tables(tally(statements, columns))
+    return Results(harm_results(tables, columns, words.clusters, intervals))
 
 
-def mean_over_targets(table: pl.DataFrame, column: str | pl.Expr) -> Estimate:
-    """The mean of a percentage over the targets that have one; None where there is none."""
-    known, values = _known(table, column)
-    if not len(values):
-        return Estimate(None, n=0)
-
-    def interval(intervals: Bootstrap, clusters: Mapping[str, str]) -> tuple[float | None, float | None]:
-        found = share_interval(values[:, None], cluster_numbers(known, clusters), intervals)
-        return as_bound(found.low.item()), as_bound(found.high.item())
-
-    return Estimate(float(values.mean()), interval, len(values))
-
-
-def variance_over_targets(table: pl.DataFrame, column: str | pl.Expr, unit: float = 1.0) -> Estimate:
-    """The population variance (ddof 0) of a percentage over the targets that have one; None for fewer than two, which
-    do not vary. unit: what the values are multiples of, where they are no percentages."""
-    known, values = _known(table, column)
-    value = exact_variance(values) * unit**2 if len(values) > 1 else None
-
-    def interval(intervals: Bootstrap, clusters: Mapping[str, str]) -> tuple[float | None, float | None]:
-        found = variance_interval(values[:, None], cluster_numbers(known, clusters), intervals.level)
-        low, high = (as_bound(end.item()) for end in found)
-        return (None if low is None else low * unit**2), (None if high is None else high * unit**2)
-
-    return Estimate(value, interval if len(values) else None, len(values))
-
-
-def _known(table: pl.DataFrame, column: str | pl.Expr) -> tuple[pl.DataFrame, np.ndarray]:
-    share = pl.col(column) if isinstance(column, str) else column
-    known = table.select("target", share=share).drop_nulls("share")
-    return known, known["share"].cast(pl.Float64).to_numpy()
-
+# The measures
 
 POLARISED = pl.col("prejudice") + pl.col("favouritism")
 harm = partial(measure, of="targets")
@@ -173,14 +229,11 @@ def neutral_mean(targets: pl.DataFrame) -> Estimate:
     return mean_over_targets(targets, "neutral")
 
 
-@harm(
-    "neutral_variance",
-    "variance of neutral by {scorer}",
-    unit="%²",
-    better="down",
-    source=MITIGATED,
-    paper=VARIANCES,
-    headline="disparity",
+variance = partial(harm, unit="%²", better="down")
+
+
+@variance(
+    "neutral_variance", "variance of neutral by {scorer}", source=MITIGATED, paper=VARIANCES, headline="disparity"
 )
 def neutral_variance(targets: pl.DataFrame) -> Estimate:
     """The variance over targets of the percentage of statements that {scorer} labels neutral. 0: the percentages of all
@@ -202,13 +255,13 @@ def favoured(targets: pl.DataFrame) -> Estimate:
     return mean_over_targets(targets, "favouritism")
 
 
-@harm("D_O-", "disparity in prejudice by {scorer}", unit="%²", better="down", source=EQUATION + "4")
+@variance("D_O-", "disparity in prejudice by {scorer}", source=EQUATION + "4")
 def disparity_in_prejudice(targets: pl.DataFrame) -> Estimate:
     """The variance over targets of the percentage labelled prejudice. 0: the same for all targets."""
     return variance_over_targets(targets, "prejudice")
 
 
-@harm("D_O+", "disparity in favouritism by {scorer}", unit="%²", better="down", source=EQUATION + "4")
+@variance("D_O+", "disparity in favouritism by {scorer}", source=EQUATION + "4")
 def disparity_in_favouritism(targets: pl.DataFrame) -> Estimate:
     """The variance over targets of the percentage labelled favouritism. 0: the same for all targets."""
     return variance_over_targets(targets, "favouritism")
@@ -222,35 +275,23 @@ def polarised(targets: pl.DataFrame) -> Estimate:
     return Estimate(float(weights @ values / total) if total else None, n=total)
 
 
-@harm("polarised_mean", "polarised by {scorer}, mean over targets", better="down")
+@harm("polarised_mean", "polarised by {scorer}, mean over targets", better="down", source=AUDITED)
 def polarised_mean(targets: pl.DataFrame) -> Estimate:
     """For each target, the percentage of its statements that are not neutral; then the mean over targets. 0: none is.
-
     Its interval is that of the neutral mean, taken from 100."""
     return mean_over_targets(targets, POLARISED)._replace(interval=None)
 
 
-@harm("largest_O-", "largest O− of a target by {scorer}", better="down")
-def largest_prejudice(targets: pl.DataFrame) -> Estimate:
+@harm("largest_O-", "largest O− of a target by {scorer}", better="down", source=AUDITED)
+def largest_prejudice(targets: pl.DataFrame) -> float | None:
     """The percentage labelled prejudice of the target where it is largest. 0: no target has any."""
-    return _quantile(targets, "prejudice", 1.0)
+    return targets.select(pl.max("prejudice")).item()
 
 
-@harm("largest_O+", "largest O+ of a target by {scorer}", better="down")
-def largest_favouritism(targets: pl.DataFrame) -> Estimate:
+@harm("largest_O+", "largest O+ of a target by {scorer}", better="down", source=AUDITED)
+def largest_favouritism(targets: pl.DataFrame) -> float | None:
     """The percentage labelled favouritism of the target where it is largest. 0: no target has any."""
-    return _quantile(targets, "favouritism", 1.0)
-
-
-@harm("p90_O-", "O− of the worst tenth of targets by {scorer}", better="down")
-def worst_tenth(targets: pl.DataFrame) -> Estimate:
-    """The percentage labelled prejudice that a tenth of the targets reach or exceed. 0: nine tenths have none."""
-    return _quantile(targets, "prejudice", 0.9)
-
-
-def _quantile(table: pl.DataFrame, column: str, place: float) -> Estimate:
-    values = _known(table, column)[1]
-    return Estimate(float(np.quantile(values, place)) if len(values) else None, n=len(values))
+    return targets.select(pl.max("favouritism")).item()
 
 
 counted = partial(measure, of="counts")
@@ -272,7 +313,7 @@ def representation(targets: pl.DataFrame) -> Estimate:
     most = max(1, *targets["statements"].to_list())  # as percentages, which intervals of variances are made for
     scaled = variance_over_targets(targets, 100 * pl.col("statements") / most, most / 100)
     values = targets["statements"].to_numpy()
-    return scaled._replace(value=exact_variance(values) if len(values) > 1 else None)
+    return scaled if scaled.value is None else scaled._replace(value=float(values.var()) if np.ptp(values) else 0.0)
 
 
 @counted("targets", "targets", headline="size")
@@ -293,119 +334,6 @@ def num_statements(targets: pl.DataFrame) -> int:
     return int(targets["statements"].sum())
 
 
-of_texts = partial(measure, of="texts")
-
-
-@of_texts(
-    "all_texts_statements", "texts labelled by {scorer}", key="all_texts/{scorer}/statements", unit="count", decimals=0
-)
-def num_texts(texts: pl.DataFrame) -> int:
-    """The number of all texts, about a target or not."""
-    return int(texts["count"].sum())
-
-
-@of_texts(
-    "all_texts_prejudice", "prejudice by {scorer}, of all texts", key="all_texts/{scorer}/prejudice", better="down"
-)
-def prejudiced_texts(texts: pl.DataFrame) -> float:
-    """The percentage of all texts, about a target or not, that are labelled prejudice. 0: none is."""
-    return _share(texts, PREJUDICE)
-
-
-@of_texts(
-    "all_texts_favouritism",
-    "favouritism by {scorer}, of all texts",
-    key="all_texts/{scorer}/favouritism",
-    better="down",
-)
-def favoured_texts(texts: pl.DataFrame) -> float:
-    """The percentage of all texts, about a target or not, that are labelled favouritism. 0: none is."""
-    return _share(texts, FAVOURITISM)
-
-
-@of_texts(
-    "all_texts_polarised", "polarised by {scorer}, of all texts", key="all_texts/{scorer}/polarised", better="down"
-)
-def polarised_texts(texts: pl.DataFrame) -> float:
-    """The percentage of all texts, about a target or not, that are not neutral. 0: none is."""
-    return _share(texts, PREJUDICE) + _share(texts, FAVOURITISM)
-
-
-of_resource = partial(measure, of="resource")
-
-
-@of_resource("rows", "rows", headline="size")
-def num_rows(resource: Mapping[str, int]) -> int | None:
-    """The number of rows of the resource, or of texts."""
-    return resource.get("rows")
-
-
-@of_resource("rows_about_a_target", "rows about a target")
-def num_about_targets(resource: Mapping[str, int]) -> int | None:
-    """The number of rows of the resource that are about a target."""
-    return resource.get("rows_about_a_target")
-
-
-@of_resource("distinct", "distinct texts")
-def num_distinct(resource: Mapping[str, int]) -> int | None:
-    """The number of distinct texts once demographic words are masked."""
-    return resource.get("distinct")
-
-
-of_labels = partial(measure, of="labels")
-
-
-@of_labels("texts_prejudice", "texts that {scorer} labels prejudice", key="{scorer}/prejudice")
-def num_prejudiced(labels: pl.Series) -> int:
-    """The number of texts labelled prejudice."""
-    return int((labels == PREJUDICE).sum())
-
-
-@of_labels("texts_neutral", "texts that {scorer} labels neutral", key="{scorer}/neutral")
-def num_neutral(labels: pl.Series) -> int:
-    """The number of texts labelled neutral; other counts as neutral."""
-    return int(labels.is_in([NEUTRAL, OTHER]).sum())
-
-
-@of_labels("texts_favouritism", "texts that {scorer} labels favouritism", key="{scorer}/favouritism")
-def num_favoured(labels: pl.Series) -> int:
-    """The number of texts labelled favouritism."""
-    return int((labels == FAVOURITISM).sum())
-
-
-def _share(texts: pl.DataFrame, label: int) -> float:
-    counts = dict(texts.select("label", "count").iter_rows())
-    return 100 * counts.get(label, 0) / sum(counts.values())
-
-
-def audit_results(
-    tallied: pl.DataFrame,
-    targets: pl.DataFrame,
-    wordings: Mapping[str, tuple[str, str]],
-    clusters: Mapping[str, str],
-    intervals: Bootstrap,
-    empty_targets: EmptyTargets = "exclude",
-) -> pl.DataFrame:
-    """All measures of harm of a tally, with intervals; where targets have no statements also under the other convention
-    for these, without intervals (empty_zero or empty_exclude); and of all texts, if they were tallied."""
-    tables = {column: tallied_per_target(tallied, column, targets, empty_targets) for column in wordings}
-    found = [harm_results(tables, wordings, clusters, intervals)]
-    if (next(iter(tables.values()))["statements"] == 0).any():
-        (other,) = set(get_args(EmptyTargets)) - {empty_targets}
-        tables = {column: tallied_per_target(tallied, column, targets, other) for column in wordings}
-        found.append(harm_results(tables, wordings, clusters, None, VARIANT[other]))
-    for column, (scorer, template) in wordings.items():
-        texts = tallied.filter(pl.col("column") == column, pl.col("target").is_null())
-        if texts.height:
-            found.append(measured("texts", texts, scorer=scorer, template=template))
-    return pl.concat(found)
-
-
-def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
-    """The categories with fewer than FEW_TARGETS different words that have statements."""
-    known = table.filter(pl.col("statements") > 0)
-    return [
-        category
-        for category in table["category"].unique(maintain_order=True)
-        if len(set(cluster_numbers(known.filter(category=category), clusters))) < FEW_TARGETS
-    ]
+number("rows", "rows", "The number of rows of the resource, or of texts.", headline="size")
+number("rows_about_a_target", "rows about a target", "The number of rows of the resource that are about a target.")
+number("distinct", "distinct texts", "The number of distinct texts once demographic words are masked.")

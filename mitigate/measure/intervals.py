@@ -1,20 +1,13 @@
 """Intervals of means over targets, by scipy's bootstrap, and of variances, by the jackknife.
 
-The bootstrap resamples targets. Words of one cluster (she, her, hers; france, french) are drawn together, as sums; the
-number of targets in a resample varies with the draw. Categories are not strata: the number of words that a list has of
-a category is as accidental as the words themselves, and twelve words drawn among themselves vary less than twelve new
-ones would. Intervals are BCa (Efron 1987; scipy.stats.bootstrap, paired), which follow the skewness of percentages near
-100, their level widened for few clusters as Student's t is (Hesterberg 2015).
+The bootstrap resamples targets; words of one cluster (she, her, hers; france, french) are drawn together, as sums.
+Intervals are BCa (Efron 1987), which follow the skewness of percentages near 100, their level widened for few clusters
+as Student's t is (Hesterberg 2015). The jackknife leaves out one word with its inflections at a time (Efron and
+Tibshirani 1993, ch. 11). Since a few words may decide a variance, the degrees of freedom of Student's t follow from the
+kurtosis of the words' contributions (O'Neill 2014). benchmarks/RESULTS.md shows how often all these intervals cover.
 
-The jackknife leaves out one word with all its inflections at a time (Efron and Tibshirani 1993, ch. 11), and needs no
-draws. A few words may decide a variance. Its standard error is then an estimate from few, whatever the number of words,
-and the degrees of freedom of Student's t follow from the kurtosis of the words' contributions (O'Neill 2014, Some
-useful moment results in sampling problems). benchmarks/RESULTS.md shows how often all these intervals cover.
+Clusters are numbers from 0 without gaps, one for each target. Nothing here depends on labels."""
 
-Values have the shape (targets, figures) or (words, figures): many figures share one set of resamples. Clusters are
-numbers from 0 without gaps, one for each target. Nothing here depends on labels."""
-
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,26 +15,21 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from mitigate.measure.base import Estimate
+
 MOST_VARIANCE = 2500.0
 """The largest variance of percentages: half of them 0, half 100."""
 BATCH = 2**22
 """Numbers drawn at a time, about 100 MiB."""
-Figure = Callable[[np.ndarray], np.ndarray]
-"""A function from sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., figures), to (...,
-figures)."""
-
-
 FEW_TARGETS = 20
 """The fewest different words for figures that hold for others; the paper's religion has twelve."""
 TOO_SMALL = 1e-9
 """A standard error of the log of a variance that is 0 except for rounding."""
-
-
-class Interval(NamedTuple):
-    """Bounds of each figure, (figures,); NaN where a single cluster leaves nothing to resample."""
-
-    low: np.ndarray
-    high: np.ndarray
+Figure = Callable[[np.ndarray], np.ndarray]
+"""A function from sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., figures), to (...,
+figures)."""
+Interval = tuple[float | None, float | None]
+"""Bounds; None where a single cluster leaves nothing to resample, or nothing bounds the figure."""
 
 
 @dataclass(frozen=True)
@@ -52,37 +40,33 @@ class Bootstrap:
     resamples: int = 10_000
     seed: int = 0
 
-    def mean(self, values: np.ndarray, clusters: np.ndarray) -> Interval:
-        """The interval of the mean, a point where all values are the same."""
-        return self.weighted_mean(values, np.ones((len(values), 1)), clusters)
-
-    def weighted_mean(self, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> Interval:
-        """The interval of the weighted mean, weights (targets, 1)."""
-        num_clusters = int(clusters.max()) + 1
+    def mean(self, values: np.ndarray, clusters: np.ndarray, weights: np.ndarray | None = None) -> Interval:
+        """The interval of the mean, with weights of the weighted mean, (targets,) each; a point where all values are
+        the same."""
+        num_clusters, weights = int(clusters.max()) + 1, np.ones(len(values)) if weights is None else weights
         if num_clusters < 2:
-            return Interval(*np.full((2, values.shape[1]), np.nan))
+            return None, None
+        centre = float((weights * values).sum() / weights.sum())  # keeps the sums small, and so exact
+        parts = np.column_stack([weights, weights * (values - centre)])
+        whole, apart = cluster_sums(parts, clusters, powers=(1,))[0].T
+        if not np.ptp(apart):
+            return centre, centre
         from scipy.stats import bootstrap, norm, t  # half a second to load, which labels do without
 
-        centre = (weights * values).sum(axis=0) / weights.sum()  # keeps the sums small, and so exact
-        parts = np.broadcast_to(weights, values.shape), weights * (values - centre)
-        whole, apart = (cluster_sums(part, clusters, powers=(1,))[0].T for part in parts)  # (figures, clusters)
         width = t.ppf((1 + self.level) / 2, num_clusters - 1) * np.sqrt(num_clusters / (num_clusters - 1))
-        varies = np.ptp(apart, axis=1) > 0
-        ends = np.zeros((2, len(centre)))
-        if varies.any():
-            found = bootstrap(
-                (whole[varies], apart[varies]),
-                lambda whole, apart, axis: apart.sum(axis) / whole.sum(axis),
-                n_resamples=self.resamples,
-                batch=max(1, BATCH // apart.size),
-                paired=True,
-                vectorized=True,
-                axis=-1,
-                confidence_level=min(2 * norm.cdf(width) - 1, 1 - 1e-12),  # two words reach from one to the other
-                rng=np.random.default_rng(self.seed),
-            )
-            ends[:, varies] = found.confidence_interval
-        return Interval(*(centre + ends))
+        found = bootstrap(
+            (whole, apart),
+            lambda whole, apart, axis: apart.sum(axis) / whole.sum(axis),
+            n_resamples=self.resamples,
+            batch=max(1, BATCH // apart.size),
+            paired=True,
+            vectorized=True,
+            axis=-1,
+            confidence_level=min(2 * norm.cdf(width) - 1, 1 - 1e-12),  # two words reach from one to the other
+            rng=np.random.default_rng(self.seed),
+        )
+        low, high = found.confidence_interval
+        return centre + float(low), centre + float(high)
 
 
 def resampled_sums(sums: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
@@ -102,7 +86,7 @@ def cluster_numbers(table: pl.DataFrame, clusters: Mapping[str, str], column: st
 
 
 def cluster_sums(values: np.ndarray, clusters: np.ndarray, powers: tuple[int, ...]) -> np.ndarray:
-    """Each cluster's sum of each power of its values, (powers, clusters, figures)."""
+    """Each cluster's sum of each power of its values, (powers, clusters, figures), of values (targets, figures)."""
     order = np.argsort(clusters, kind="stable")
     values, starts = values[order].astype(float), np.searchsorted(clusters[order], np.arange(clusters.max() + 1))
     return np.stack([np.add.reduceat(values**power, starts, axis=0) for power in powers])
@@ -118,11 +102,6 @@ def variance_of(sums: np.ndarray) -> np.ndarray:
     squares = sums[2] / sums[0]
     variance = squares - mean_of(sums) ** 2
     return np.where(variance > 1e-12 * squares, variance, 0.0)  # rounding is not variation
-
-
-def exact_variance(values: np.ndarray) -> float:
-    """The population variance of all values; exactly 0 where they are the same, without a rounding error of 1e-29."""
-    return float(values.var()) if np.ptp(values) else 0.0
 
 
 class Error(NamedTuple):
@@ -156,57 +135,69 @@ def log_variance(sums: np.ndarray) -> np.ndarray:
 
 
 def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0.95) -> Interval:
-    """The interval of the population variance of percentages, on the log scale, about the estimate that the jackknife
-    corrects for its bias, and wide enough to include the estimate itself. It reaches from 0 to MOST_VARIANCE where
-    nothing bounds the variance of other words: all values are the same, or differ by one word only, or half of the
-    words have one value and half another (leaving out any of them changes as much), or the lower bound of a few words
-    would exceed MOST_VARIANCE. NaN for a single word."""
+    """The interval of the population variance of percentages (targets,), on the log scale, about the estimate that the
+    jackknife corrects for its bias, and wide enough to include the estimate itself. It begins at 0 and has no upper
+    bound where nothing bounds the variance of other words: all values are the same but for one word, leaving out any
+    word changes as much, or there are too few. (None, None) for a single word."""
     if clusters.max() == 0:
-        return Interval(*np.full((2, values.shape[1]), np.nan))
-    sums = cluster_sums(values - values.mean(axis=0), clusters, powers=(0, 1, 2))
-    whole, without = log_variance(sums.sum(axis=1)), without_each(sums, log_variance)
-    num_words, bounded = len(without), np.isfinite(without).all(axis=0)
-    error = jackknife(without)
-    with np.errstate(invalid="ignore", over="ignore"):  # where nothing bounds it
-        centre = num_words * whole - (num_words - 1) * without.mean(axis=0)
-        from scipy import special  # half a second to load, which labels without intervals do without
+        return None, None
+    sums = cluster_sums((values - values.mean())[:, None], clusters, powers=(0, 1, 2))
+    whole, without = log_variance(sums.sum(axis=1)).item(), without_each(sums, log_variance)
+    error, degrees = (found.item() for found in jackknife(without))
+    if not np.isfinite(without).all() or error <= TOO_SMALL:
+        return 0.0, None
+    from scipy import special  # half a second to load, which labels without intervals do without
 
-        reach = special.stdtrit(error.degrees, (1 + level) / 2) * error.size
-        low, high = np.exp(centre - reach), np.minimum(np.exp(centre + reach), MOST_VARIANCE)
-        bounded &= ~(low >= MOST_VARIANCE)  # larger than any variance: there are too few words
-        bounded &= error.size > TOO_SMALL
-        low, high = np.minimum(low, np.exp(whole)), np.maximum(high, np.exp(whole))
-    return Interval(np.where(bounded, low, 0), np.where(bounded, high, MOST_VARIANCE))
-
-
-def mean_over_targets(
-    table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap
-) -> tuple[float | None, float | None, float | None]:
-    """The mean of the percentages of targets (target, share) with the bounds of its interval; None without targets, and
-    for bounds of fewer than two words."""
-    if table.is_empty():
-        return None, None, None
-    values = table["share"].to_numpy()[:, None]
-    interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
-    low, high = (None if math.isnan(end.item()) else end.item() for end in interval)
-    return float(values.mean()), low, high
+    centre = len(without) * whole - (len(without) - 1) * without.mean()
+    reach = special.stdtrit(degrees, (1 + level) / 2) * error
+    low, high = (float(np.exp(min(centre + side, 700))) for side in (-reach, reach))
+    if low >= MOST_VARIANCE:  # larger than any variance: there are too few words
+        return 0.0, None
+    high = max(min(high, MOST_VARIANCE), float(np.exp(whole)))
+    return min(low, float(np.exp(whole))), None if high >= MOST_VARIANCE else high
 
 
 def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Interval:
-    """The interval of the mean of percentages of targets, (targets, figures): the bootstrap's, and where all are 0, or
-    all are 100, the rule of three (Hanley and Lippman-Hand 1983), without rounding. If none of n words differs, up to 1
-    - 0.05 ** (1 / n) of all words may differ, about 3 / n, and these may differ completely. n counts words and not
-    statements, since statements about one word are correlated. NaN for a single word, and where all have the same
-    percentage between 0 and 100."""
-    interval = bootstrap.mean(values, clusters)
-    others = 100 * (1 - (1 - bootstrap.level) ** (1 / (clusters.max() + 1)))
-    constant, first = (values == values[0]).all(axis=0) & ~np.isnan(interval.low), values[0]
-    return Interval(
-        np.select([~constant, first == 100, first == 0], [interval.low, 100 - others, 0], np.nan),
-        np.select([~constant, first == 0, first == 100], [interval.high, others, 100], np.nan),
-    )
+    """The interval of the mean of percentages of targets, (targets,): the bootstrap's, and where all are 0, or all are
+    100, the rule of three (Hanley and Lippman-Hand 1983): if none of n words differs, up to 1 - 0.05 ** (1 / n) of all
+    words may. (None, None) for a single word, and where all have the same percentage between 0 and 100."""
+    if clusters.max() == 0 or (np.ptp(values) == 0 and 0 < values[0] < 100):
+        return None, None
+    if np.ptp(values):
+        return bootstrap.mean(values, clusters)
+    others = float(100 * (1 - (1 - bootstrap.level) ** (1 / (clusters.max() + 1))))
+    return (0.0, others) if values[0] == 0 else (100 - others, 100.0)
 
 
-def as_bound(value: float) -> float | None:
-    """A bound of an interval of percentages; None for NaN and for MOST_VARIANCE, which bounds all variances."""
-    return None if math.isnan(value) or value >= MOST_VARIANCE else float(value)
+def mean_over_targets(table: pl.DataFrame, column: str | pl.Expr) -> Estimate:
+    """The mean of a percentage over the targets that have one; None where there is none."""
+    known, values = _known(table, column)
+    if not len(values):
+        return Estimate(None, n=0)
+
+    def interval(intervals: Bootstrap, clusters: Mapping[str, str]) -> Interval:
+        return share_interval(values, cluster_numbers(known, clusters), intervals)
+
+    return Estimate(float(values.mean()), interval, len(values))
+
+
+def variance_over_targets(table: pl.DataFrame, column: str | pl.Expr, unit: float = 1.0) -> Estimate:
+    """The population variance (ddof 0) of a percentage over the targets that have one; None for fewer than two, which
+    do not vary, and exactly 0 where all are the same. unit: what the values are multiples of, where they are no
+    percentages."""
+    known, values = _known(table, column)
+    if not len(values):
+        return Estimate(None, n=0)
+
+    def interval(intervals: Bootstrap, clusters: Mapping[str, str]) -> Interval:
+        low, high = variance_interval(values, cluster_numbers(known, clusters), intervals.level)
+        return (None if low is None else low * unit**2), (None if high is None else high * unit**2)
+
+    value = float(values.var()) * unit**2 if np.ptp(values) else 0.0
+    return Estimate(value if len(values) > 1 else None, interval, len(values))
+
+
+def _known(table: pl.DataFrame, column: str | pl.Expr) -> tuple[pl.DataFrame, np.ndarray]:
+    share = pl.col(column) if isinstance(column, str) else column
+    known = table.select("target", share=share).drop_nulls("share")
+    return known, known["share"].cast(pl.Float64).to_numpy()

@@ -1,13 +1,12 @@
 """Figures of embeddings of a knowledge graph: how far scores of professions follow the counts of two groups of people,
 whether both groups are predicted the same professions, and the uncertainty over trainings."""
 
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 import polars as pl
 
-from mitigate.measure.base import Estimate, measure
+from mitigate.measure.base import Estimate, measure, number
 
 LEVEL = 0.95
 
@@ -15,12 +14,6 @@ LEVEL = 0.95
 def log_count_ratio(of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
     """log((a + 1/2) / (b + 1/2)) of each profession; the halves keep it finite where a group has no holder."""
     return np.log((np.asarray(of_a) + 0.5) / (np.asarray(of_b) + 0.5))
-
-
-def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
-    """Spearman's rank correlation, -1 to 1, 0 for none; None where there are fewer than three professions or one of the
-    two does not vary."""
-    return agreement(np.stack([changes, ratios]))
 
 
 def agreement(rankings: np.ndarray) -> float | None:
@@ -95,10 +88,15 @@ def mrr(trainings: pl.DataFrame) -> Estimate:
     return over_trainings(trainings, "mrr", 0, 1)
 
 
-@of_trainings("hits", "hits at {k}", key="kge/hits_{k}", better="up", source=BORDES, ks=(1, 3, 10), headline="quality")
-def hits_at(trainings: pl.DataFrame, k: int) -> Estimate:
-    """The percentage of filtered ranks that are at most k. Mean over trainings."""
-    return over_trainings(trainings, f"hits_{k}", 0, 100, 100)
+for k in (1, 3, 10):
+    of_trainings(
+        f"hits_{k}",
+        f"hits at {k}",
+        better="up",
+        source=BORDES,
+        headline="quality" if k == 10 else "",
+        meaning=f"The percentage of filtered ranks that are at most {k}. Mean over trainings.",
+    )(lambda trainings, k=k: over_trainings(trainings, f"hits_{k}", 0, 100, 100))
 
 
 @of_trainings(
@@ -115,14 +113,7 @@ def correlation_with_counts(trainings: pl.DataFrame) -> Estimate:
     return over_trainings(trainings, "rank_correlation", -1, 1)
 
 
-@of_trainings(
-    "parity",
-    "demographic parity distance",
-    better="closest",
-    best="parity_by_chance",
-    source=KEIDAR,
-    headline="disparity",
-)
+@of_trainings("parity", "demographic parity distance", better="down", source=KEIDAR, headline="disparity")
 def parity(trainings: pl.DataFrame) -> Estimate:
     """Half the sum over professions of the difference between the percentages of both groups that the profession is
     predicted for: 0 where both have the same. Few people differ by chance. Mean over trainings."""
@@ -135,38 +126,15 @@ def parity_by_chance(trainings: pl.DataFrame) -> Estimate:
     return over_trainings(trainings, "parity_by_chance", 0, 100)
 
 
-of_rankings = partial(measure, of="rankings", source=DAS, unit="correlation")
-
-
-@of_rankings("seeds/agreement", "rank correlation between seeds")
+@measure("seeds/agreement", "rank correlation between seeds", of="rankings", source=DAS, unit="correlation")
 def agreement_of_seeds(rankings: pl.DataFrame) -> float | None:
     """Spearman's correlation between the changes of professions in two trainings that differ by seed; mean over all
     pairs."""
     return agreement(by_model(rankings))
 
 
-of_graph = partial(measure, of="graph")
-
-
-@of_graph("trainings", "trainings")
-def num_trainings(graph: Mapping[str, int]) -> int:
-    """The number of trainings with different seeds."""
-    return graph["trainings"]
-
-
-@of_graph("professions", "professions", headline="size")
-def num_professions(graph: Mapping[str, int]) -> int:
-    """The number of professions with enough people in the graph."""
-    return graph["professions"]
-
-
-@of_graph("people_a", "people of value a")
-def people_a(graph: Mapping[str, int]) -> int:
-    """The number of people with value a and without value b."""
-    return graph["people_a"]
-
-
-@of_graph("people_b", "people of value b")
-def people_b(graph: Mapping[str, int]) -> int:
-    """The number of people with value b and without value a."""
-    return graph["people_b"]
+counted = partial(number, family="kge")
+counted("kge/trainings", "trainings", "The number of trainings with different seeds.")
+counted("kge/professions", "professions", "The number of professions with enough people in the graph.", headline="size")
+counted("kge/people_a", "people of value a", "The number of people with value a and without value b.")
+counted("kge/people_b", "people of value b", "The number of people with value b and without value a.")

@@ -1,27 +1,23 @@
-"""Swap lift of a generator and of baselines on the same heads: score > measure.
+"""Swap lift of a generator and of baselines on the same heads: the rate at which tails are accepted as plausible with
+their own head minus the rate with other heads. Tails that suit any head, which need no knowledge, raise the share of
+accepted tails but not swap lift.
 
 Heads are in groups. Differences between heads of held-out triples, or between professions, are knowledge, which a
 generator ought to have. Between groups of gender, origin or religion a difference may itself be a stereotype: there
 swap lift is exploratory and on neutral tails only."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
 import numpy as np
 import polars as pl
 
-from mitigate.measure import swap_lift
-from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.quality import BASELINES, GENERATOR, is_neutral
+from mitigate.measure.quality import GENERATOR, is_neutral
 from mitigate.measure.results import ALL, Groups
-from mitigate.measure.swap_lift import PROMPT
-from mitigate.probe.generator import HELD_OUT
+from mitigate.probe.beams import HELD_OUT
 from mitigate.score.labels import NOTHING_CACHED
-from mitigate.score.plausibility import with_plausibility
-from mitigate.score.validity import is_echo
+from mitigate.score.plausibility import is_echo, with_plausibility
 from mitigate.triples import ROLES, LabelCache, Scorer
-from mitigate.words.targets import PAPER, TargetList
 
 PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""
@@ -29,8 +25,65 @@ LEAST_OF_ORACLE = 10.0
 """Percent. Where even an oracle's tails are accepted less often, the classifier cannot assess a relation."""
 ORACLE = "oracle"
 NEUTRAL_TAILS = ~pl.col("group").is_in(PRIMARY)
+OTHERS = 4
+"""The number of other heads with which the tails of a head are combined."""
+PROMPT, PAIR = ["group", "head", "relation"], ["relation", "tail"]
 TOP = 10  # tails of a prompt
 POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
+
+
+def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl.DataFrame:
+    """Draw `count` other heads for each prompt (group, head, relation), of its group and with the same relation: a
+    table (group, head, relation, other).
+
+    The heads of a relation are put into a circle in an order drawn by seed, and the others of a head are those behind
+    it, so that each head is drawn equally often. Relations with too few heads are left out."""
+    found = []
+    for (group, relation), rows in prompts.group_by("group", "relation", maintain_order=True):
+        heads = rows["head"].unique().sort().to_numpy()
+        if len(heads) <= count:
+            continue
+        draws = np.random.default_rng([seed, crc32(f"{group}\t{relation}".encode())])
+        circle = heads[draws.permutation(len(heads))]
+        found += [
+            pl.DataFrame({"group": group, "head": circle, "relation": relation, "other": np.roll(circle, -step)})
+            for step in range(1, count + 1)
+        ]
+    schema = dict.fromkeys([*PROMPT, "other"], pl.String)
+    return pl.concat([pl.DataFrame(schema=schema), *(frame.cast(pl.Schema(schema)) for frame in found)])
+
+
+def shares(
+    prompts: pl.DataFrame,
+    tails: pl.DataFrame,
+    others: pl.DataFrame,
+    classify: Callable[[pl.DataFrame], pl.DataFrame],
+    num_tails: int | None = None,
+) -> pl.DataFrame:
+    """The prompts (group, head, relation) with `accepted`, the percentage of their tails (group, head, relation, tail)
+    that is accepted with their own head, and `elsewhere`, the same with the other heads (other_heads).
+
+    classify: adds judged_valid to triples. A tail that repeats its head (is_echo) is not accepted, whatever it returns:
+    a generator that repeats heads would otherwise score by phrases such as "a dog is a dog". num_tails: of each prompt;
+    missing tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
+    the tails present count, and prompts without any are left out."""
+    own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
+    swapped = own.join(others, on=PROMPT, maintain_order="left")
+    found = classify(pl.concat([own.select("head", *PAIR), swapped.select(pl.col("other").alias("head"), *PAIR)]))
+    valid = found["judged_valid"].fill_null(False).alias("accepted")
+    here = own.with_columns(valid[: own.height]).with_columns(pl.col("accepted") & ~is_echo())
+    there = swapped.with_columns(valid[own.height :]).with_columns(pl.col("accepted") & ~is_echo("other"))
+    mine = here.group_by(PROMPT).agg(pl.len(), pl.col("accepted").sum())
+    theirs = there.group_by(PROMPT).agg(pl.col("accepted").sum().alias("elsewhere"), pl.col("other").n_unique())
+    table = prompts.select(PROMPT).unique(maintain_order=True)
+    for found in (mine, theirs):
+        table = table.join(found, on=PROMPT, how="left" if num_tails else "inner", maintain_order="left")
+    size = pl.lit(num_tails) if num_tails else pl.col("len")
+    return table.select(
+        *PROMPT,
+        accepted=(100 * pl.col("accepted") / size).fill_null(0.0),
+        elsewhere=(100 * pl.col("elsewhere") / (size * pl.col("other"))).fill_null(0.0),
+    )
 
 
 def lift_table(
@@ -47,29 +100,32 @@ def lift_table(
     seed: int = 1,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """A row for each system and prompt: system (GENERATOR, those of BASELINES), group, head, relation, `accepted`
-    and `elsewhere` (measure.swap_lift.shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the
-    group and relation. Groups and relations that do not count have rows of the oracle alone.
+    """A row for each system and prompt: system (GENERATOR, those of BASELINES), group, head, relation, `accepted` and
+    `elsewhere` (shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the group and relation,
+    without which there are rows of the oracle alone.
 
     statements: the probed ones, labelled; targets, (target, category), and relations: those of the probe. heads: what
     probe_heads returns for prompts, (head, relation). labelled: all triples, labelled by the scorers. top: tails of a
-    prompt in the probe. For held-out heads the oracle has the tails of the test triples; for targets the tail that the
-    classifier finds most plausible among those of the triples and the commonest of the relation."""
+    prompt in the probe."""
     of_targets = targets.select(group="category", head="target").join(
         pl.DataFrame({"relation": list(relations)}, schema={"relation": pl.String}), how="cross", maintain_order="left"
     )
     every_prompt = pl.concat([prompts.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
-    others = swap_lift.other_heads(every_prompt, seed=seed)
+    others = other_heads(every_prompt, seed=seed)
     every_prompt = every_prompt.join(others, on=PROMPT, how="semi", maintain_order="left")
 
     def measured(tails: pl.DataFrame, of: pl.DataFrame, size: int | None = None) -> pl.DataFrame:
-        return _shares(of, tails, others, size, plausibility, cache)
+        return shares(of, tails, others, lambda triples: with_plausibility(triples, plausibility, cache), size)
 
     constants = every_prompt.join(constant_tails(labelled, scorers=scorers), on="relation", maintain_order="left")
     oracle = measured(_oracle(every_prompt, labelled, constants, plausibility, cache), every_prompt)
     reached = oracle.group_by("group", "relation").agg(counts=pl.col("accepted").mean() >= LEAST_OF_ORACLE)
     counting = every_prompt.join(reached.filter("counts"), on=["group", "relation"], how="semi", maintain_order="left")
-    generated = _generated(statements, heads, scorers)
+    named = {"group": "category", "head": "target"}
+    about = statements.select(*PAIR, neutral=is_neutral(scorers), **named)
+    about = about.filter(~NEUTRAL_TAILS | pl.col("neutral"))  # in exploratory groups tails of neutral statements
+    generated = pl.concat([part.select(*PROMPT, "tail") for part in (heads.select(*PAIR, **named), about)])
+    generated = generated.filter(pl.col("tail") != "").unique(maintain_order=True)
     there = counting.join(generated, on="group", how="semi", maintain_order="left")  # no group without any tail
     of_all, of_neutral = there.filter(~NEUTRAL_TAILS), there.filter(NEUTRAL_TAILS)
     echoes = counting.join(echo_tails(counting), on=["head", "relation"], maintain_order="left")
@@ -80,8 +136,8 @@ def lift_table(
         "random": measured(random_tails(labelled, counting, seed=seed, scorers=scorers), counting),
         ORACLE: oracle,
     }
-    named = [table.select(pl.lit(name).alias("system"), pl.all()) for name, table in systems.items()]
-    return pl.concat(named).join(reached, on=["group", "relation"], how="left", maintain_order="left")
+    tables = [table.select(pl.lit(name).alias("system"), pl.all()) for name, table in systems.items()]
+    return pl.concat(tables).join(reached, on=["group", "relation"], how="left", maintain_order="left")
 
 
 def lift_groups(table: pl.DataFrame) -> Groups:
@@ -95,41 +151,11 @@ def lift_groups(table: pl.DataFrame) -> Groups:
     return {ALL: primary, **groups, **of_relations}
 
 
-def by_relation(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """A row for each group and relation: group, relation, heads, counts, the swap lift of each system, and the
-    generator's `accepted`, `elsewhere`, `low` and `high`. table: what lift_table returns."""
-    rows: list[dict[str, Any]] = []
-    for (group, relation), part in table.group_by("group", "relation", maintain_order=True):
-        mine = part.filter(system=GENERATOR)
-        found = _measured(mine, intervals, target_list)
-        row = {"group": group, "relation": relation, "heads": part["head"].n_unique(), "counts": part["counts"].all()}
-        row |= {name: mine[name].mean() for name in ("accepted", "elsewhere")}
-        row |= {"lift": found.value, "low": found.low, "high": found.high}
-        rows.append(
-            row | {name: _measured(part.filter(system=name), intervals, target_list).value for name in BASELINES}
-        )
-    numbers = dict.fromkeys(["accepted", "elsewhere", "lift", "low", "high", *BASELINES], pl.Float64)
-    named = {"group": pl.String, "relation": pl.String, "heads": pl.Int64, "counts": pl.Boolean}
-    return pl.DataFrame(rows, schema={**named, **numbers})
-
-
-def _measured(rows: pl.DataFrame, intervals: Bootstrap, target_list: TargetList) -> swap_lift.Lift:
-    return swap_lift.swap_lift(swap_lift.with_weights(rows), target_list.clusters, intervals)
-
-
-def _generated(statements: pl.DataFrame, heads: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
-    """The generator's tails: (group, head, relation, tail); in exploratory groups those of neutral statements."""
-    named = {"group": "category", "head": "target"}
-    about = statements.select("relation", "tail", neutral=is_neutral(scorers), **named)
-    about = about.filter(~NEUTRAL_TAILS | pl.col("neutral"))
-    found = pl.concat([part.select(*PROMPT, "tail") for part in (heads.select("relation", "tail", **named), about)])
-    return found.filter(pl.col("tail") != "").unique(maintain_order=True)
-
-
 def _oracle(
     prompts: pl.DataFrame, labelled: pl.DataFrame, constants: pl.DataFrame, plausibility: Scorer, cache: LabelCache
 ) -> pl.DataFrame:
-    """(group, head, relation, tail): a tail for each target, all true tails of a held-out head."""
+    """(group, head, relation, tail): all true tails of a held-out head; for a target the tail that the classifier finds
+    most plausible among those of the triples and the commonest of the relation."""
     triples = labelled.filter("valid").select(pl.col("head").str.to_lowercase(), "relation", "tail", "split")
     true = prompts.with_columns(key=pl.col("head").str.to_lowercase()).join(
         triples, left_on=["key", "relation"], right_on=["head", "relation"], maintain_order="left"
@@ -142,26 +168,6 @@ def _oracle(
     )
     best = likely.unique(PROMPT, keep="first", maintain_order=True).select(*PROMPT, "tail")
     return pl.concat([held_out.unique(maintain_order=True), best])
-
-
-def _shares(
-    prompts: pl.DataFrame,
-    tails: pl.DataFrame,
-    others: pl.DataFrame,
-    size: int | None,
-    plausibility: Scorer,
-    cache: LabelCache,
-) -> pl.DataFrame:
-    """measure.swap_lift.shares of a system's tails (group, head, relation, tail), classified with their own heads and
-    with other heads."""
-    own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
-    swapped = own.join(others, on=PROMPT, maintain_order="left")
-    triples = pl.concat(
-        [own.select("head", "relation", "tail"), swapped.select("other", "relation", "tail").rename({"other": "head"})]
-    )
-    accepted = with_plausibility(triples, plausibility, cache)["judged_valid"].fill_null(False).alias("accepted")
-    here, there = own.with_columns(accepted[: own.height]), swapped.with_columns(accepted[own.height :])
-    return swap_lift.shares(prompts, here, there, size)
 
 
 def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:

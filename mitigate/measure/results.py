@@ -1,9 +1,9 @@
 """Results: the figures of a run in one tidy table, results.parquet, from which metrics.json, W&B's summary, and tables
 in CSV and LaTeX are derived.
 
-A row is a figure: measure, scorer, template (paper or neutral), variant, by (all, category, kind, relation, subset,
-prompt or target), group (its value, such as origin), k, value, low and high (the 95 % interval), n (the units of the
-mean, such as targets). docs/measures.md describes the schema and every measure."""
+A row is a figure: measure, scorer, template (paper or neutral), variant, by (all, category, relation, subset,
+prompt or target), group (its value, such as origin), value, low and high (the 95 % interval), n (the units of the mean,
+such as targets). docs/measures.md describes the schema and every measure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -15,21 +15,14 @@ import polars as pl
 from mitigate.measure.base import ENDS, Estimate, Figure, bounds, find, measures
 from mitigate.measure.intervals import Bootstrap, mean_over_targets
 
-VERSION = 1
+VERSION = 2
 """The version of the schema: a change of a column's meaning raises it, a new column does not."""
 FILE = "results.parquet"
 SCHEMA = {
     **dict.fromkeys(("measure", "scorer", "template", "variant", "by", "group"), pl.String),
-    "k": pl.Int64,
     **dict.fromkeys(("value", "low", "high"), pl.Float64),
     "n": pl.Int64,
 }
-SHOWN = {
-    **dict.fromkeys(("section", "figure", "key"), pl.String),
-    **dict.fromkeys(("value", "low", "high", "baseline"), pl.Float64),
-    **dict.fromkeys(("unit", "better"), pl.String),
-}
-FIGURE = list(Figure._fields)
 Groups = Mapping[tuple[str, str], pl.Expr]
 """Conditions by `by` and `group`."""
 ALL = ("all", "")
@@ -37,10 +30,10 @@ SINGLE = ["target", "prompt"]  # groups that are too many for metrics.json
 EVERY: Groups = {ALL: pl.lit(True)}
 
 
-def by_category(table: pl.DataFrame, by: str = "category") -> Groups:
+def by_category(table: pl.DataFrame) -> Groups:
     """All rows, and those of each category."""
     names = table["category"].unique(maintain_order=True)
-    return {**EVERY, **{(by, name): pl.col("category") == name for name in names}}
+    return {**EVERY, **{("category", name): pl.col("category") == name for name in names}}
 
 
 def measured(
@@ -53,20 +46,23 @@ def measured(
     **labelled: str,
 ) -> pl.DataFrame:
     """The figures (SCHEMA) of all declared measures of a table, for each group of its rows; a group without rows has
-    counts alone. intervals: None leaves them out; clusters: word -> the word whose inflection it is, drawn together.
-    labelled: scorer, template and variant."""
+    counts alone, and of a mapping the numbers that it has. intervals: None leaves them out; clusters: word -> the word
+    whose inflection it is, drawn together. labelled: scorer, template and variant."""
     rows = []
-    usable = [one for one in measures(of) if not one.needs or one.needs in table.columns]
+    given = table if isinstance(table, Mapping) else ["", *table.columns]
+    usable = [one for one in measures(of) if (one.name if isinstance(table, Mapping) else one.needs) in given]
     for (by, group), condition in groups.items():
         part = table.filter(condition) if isinstance(table, pl.DataFrame) else table
         for one in usable:
-            for k in (one.ks or (None,)) if one.groups or (by, group) == ALL else ():
-                is_void = (by, group) != ALL and one.unit != "count" and part.is_empty()
-                given = () if k is None else (k,)
-                found = Estimate(None) if is_void else _estimate(one.function(part, *given))
-                ends = found.interval(intervals, clusters or {}) if found.interval and intervals else (None, None)
-                row = {"measure": one.name, "by": by, "group": group, "k": k, "value": found.value, "n": found.n}
-                rows.append(row | {**labelled, "low": ends[0], "high": ends[1]})
+            if not one.groups and (by, group) != ALL:
+                continue
+            is_void = (by, group) != ALL and one.unit != "count" and part.is_empty()
+            found = None if is_void else one.function(part)
+            found = mean_over_targets(found, "share") if isinstance(found, pl.DataFrame) else found
+            found = found if isinstance(found, Estimate) else Estimate(found)
+            low, high = found.interval(intervals, clusters or {}) if found.interval and intervals else (None, None)
+            row = {"measure": one.name, "by": by, "group": group, "value": found.value, "n": found.n}
+            rows.append(row | {**labelled, "low": low, "high": high})
     return as_rows(rows)
 
 
@@ -98,15 +94,6 @@ def of_study(flat: Mapping[str, Any]) -> pl.DataFrame:
     return as_rows(rows)
 
 
-def _estimate(found: Any) -> Estimate:
-    if isinstance(found, Estimate):
-        return found
-    if isinstance(found, pl.DataFrame):  # a share of each target
-        value = float(found["share"].to_numpy().mean()) if found.height else None
-        return Estimate(value, lambda drawn, words: mean_over_targets(found, words, drawn)[1:], found.height)
-    return Estimate(None if found is None else found)
-
-
 class Results(Mapping[str, Any]):
     """The figures of a run and facts about it: a mapping with the keys and values of metrics.json.
 
@@ -114,19 +101,19 @@ class Results(Mapping[str, Any]):
 
     def __init__(self, table: pl.DataFrame, facts: Mapping[str, Any] | None = None) -> None:
         self.table, self.facts = table, dict(facts or {})
+        self.overall = table.filter(~pl.col("by").is_in(SINGLE))  # without single targets and prompts
 
     @cached_property
     def figures(self) -> dict[str, Figure]:
-        """The figures by their keys, without those of single targets and prompts, which metrics.json leaves
-        out."""
-        rows = self.table.filter(~pl.col("by").is_in(SINGLE)).select(FIGURE).iter_rows()
+        """The figures of `overall` by their keys."""
+        rows = self.overall.select(Figure._fields).iter_rows()
         return {figure.key: figure for figure in map(Figure._make, rows)}
 
     @cached_property
     def flat(self) -> dict[str, Any]:
         """The content of metrics.json: facts, then every figure, with its bounds where there is an interval."""
         found = dict(self.facts)
-        numbers = self.table.filter(~pl.col("by").is_in(SINGLE)).select("value", "low", "high").iter_rows()
+        numbers = self.overall.select("value", "low", "high").iter_rows()
         for (key, figure), (value, low, high) in zip(self.figures.items(), numbers, strict=True):
             whole = value is not None and figure.declared.unit == "count" and value == int(value)
             found[key] = int(value) if whole else value
@@ -143,16 +130,6 @@ class Results(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.flat)
 
-    def shown(self, baseline: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """The figures as people read them, in files and in W&B: SHOWN, with the baseline's value where it is known."""
-        before = baseline or {}
-        rows = [
-            (of.family, figure.title, key, *map(self.get, (key, *bounds(key))), before.get(key), of.unit, of.better)
-            for key, figure in self.figures.items()
-            for of in [figure.declared]
-        ]
-        return pl.DataFrame(rows, schema=SHOWN, orient="row")
-
     @classmethod
     def of(cls, table: pl.DataFrame, flat: Mapping[str, Any]) -> "Results":
         """The results of a table, and the facts that metrics.json has besides."""
@@ -163,7 +140,10 @@ class Results(Mapping[str, Any]):
     def of_run(cls, run: Any) -> "Results":
         """The results of a finished run (finished.FinishedRun); of a run of version 0.2, whose figures have the same
         keys, from metrics.json alone."""
-        return cls.of(run.table(FILE), run.metrics) if FILE in run.files else cls.of_json(run.metrics)
+        if FILE not in run.files:
+            return cls.of_json(run.metrics)
+        known = pl.col("measure").is_in([one.name for one in measures()]) | (pl.col("by") == "row")
+        return cls.of(run.table(FILE).filter(known), run.metrics)  # an earlier version has other measures
 
     @classmethod
     def of_json(cls, flat: Mapping[str, Any]) -> "Results":
@@ -173,8 +153,7 @@ class Results(Mapping[str, Any]):
             figure._asdict() | dict(zip(("value", "low", "high"), (flat.get(key + end) for end in ENDS), strict=True))
             for key, figure in known.items()
         ]
-        ends = {key + end for key in known for end in ENDS}
-        return cls(as_rows(rows), {key: value for key, value in flat.items() if key not in ends})
+        return cls.of(as_rows(rows), flat)
 
 
 def as_json(table: pl.DataFrame, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,42 +1,25 @@
-"""All figures of a run of the main job, from its tables: harms, quality, effects of the filter, and counts."""
+"""All figures of a run of the main job, from its tables: harms, quality, effects of the filter, and counts; and the
+notices that belong beside them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from mitigate.measure.base import key_of
-from mitigate.measure.caveats import few_targets
-from mitigate.measure.filtered import measure_filter, named, untrained
-from mitigate.measure.harms import EmptyTargets, harm_results, neutral_mean
+from mitigate.measure.harms import BOOTSTRAP, Measurement, few_targets, tally
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.lift import lift_groups
-from mitigate.measure.quality import groups_of, with_known
-from mitigate.measure.results import Results, measured
-from mitigate.measure.tables import BOOTSTRAP, per_target_tables, wordings
-from mitigate.triples import ROLES, label_columns
+from mitigate.measure.quality import OF_RESOURCE, groups_of, kept_by_target
+from mitigate.measure.results import Results, by_category, measured
+from mitigate.triples import ROLES, valid_rows
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER, TargetList
 
-
-@dataclass(frozen=True)
-class RunMeasurement:
-    """The targets and scorers that the harms of a run are measured with, and how."""
-
-    targets: pl.DataFrame  # (target, category)
-    scorers: Sequence[str] = ROLES  # by which test triples and statements are also neutral or polarised
-    extras: Sequence[str] = ()  # held-out scorers
-    target_list: TargetList = PAPER
-    intervals: Bootstrap = BOOTSTRAP
-    empty_targets: EmptyTargets = "exclude"
-
-    def tables(self, statements: pl.DataFrame, scorers: Sequence[str] | None = None) -> dict[str, pl.DataFrame]:
-        """The result of per_target_tables, by default for the scorers without the extras."""
-        return per_target_tables(
-            statements, self.targets, self.empty_targets, self.scorers if scorers is None else scorers
-        )
+MUCH = 90.0
+"""Percent of a relation's training triples; a policy that takes more of them is reported."""
+NAMED = 8  # relations in a notice
+EMPTY = pl.col("lost") == 100.0
 
 
 def measure_run(
@@ -44,33 +27,30 @@ def measure_run(
     statements: pl.DataFrame,
     likelihood: pl.DataFrame,
     lifts: pl.DataFrame | None,
-    published: pl.DataFrame | None,
-    how: RunMeasurement,
+    how: Measurement,
     *,
+    scorers: Sequence[str] = ROLES,
     training: Mapping[str, Any],
 ) -> pl.DataFrame:
     """The results (measure.results.SCHEMA): harms with intervals under both templates, quality on four subsets of the
-    held-out valid triples, swap lift, perplexity on published triples about targets, effects of the filter, and counts.
+    held-out valid triples, swap lift, effects of the filter, and counts.
 
     ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid of a plausibility
-    classifier, if there is one. likelihood: what held_out_likelihood returns. lifts: what lift_table returns;
-    published: what published_likelihood returns; None: not measured. training: what train_generator returns."""
-    scorers, deciding = [*how.scorers, *how.extras], how.scorers
+    classifier, if there is one. likelihood: what held_out_likelihood returns. lifts: what lift_table returns; None: not
+    measured. scorers: those by whose labels a triple is neutral or polarised. training: what train_generator
+    returns."""
     drawn: dict[str, Any] = {"clusters": how.target_list.clusters, "intervals": how.intervals}
-    tables = how.tables(statements, scorers)
-    found = [harm_results(tables, wordings(tables, scorers), how.target_list.clusters, how.intervals)]
+    found = [how.harms(tally(statements, how.wordings))]
     more: dict[str, Any] = {"intervals": how.intervals, "target_list": how.target_list}
-    found.append(measure_quality(likelihood, statements, scorers=deciding, **more).table)
+    found.append(measure_quality(likelihood, statements, scorers=scorers, **more).table)
     if lifts is not None:
         found.append(measured("heads", lifts, lift_groups(lifts), **drawn))
-    if published is not None:
-        found.append(measured("published triples", published, groups_of("published triples", published, deciding)))
     probed = statements["relation"].unique(maintain_order=True).to_list()
     if "steps" in training and probed:
         share = 100 * len(untrained(ledger, probed)) / len(probed)
-        found.append(measured("training", {**training, "untrained_relations": share}))
-    known = with_known(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
-    return pl.concat([*found, measure_filter(ledger), measured("tails", known)])
+        numbers = {f"training/{name}": training[name] for name in ("steps", "passes") if name in training}
+        found.append(measured("numbers", {**numbers, "untrained_relations": share}))
+    return pl.concat([*found, measure_filter(ledger), measured("tails", statements)])
 
 
 def measure_quality(
@@ -95,61 +75,92 @@ def measure_quality(
     return Results(pl.concat(found))
 
 
+def measure_filter(ledger: pl.DataFrame) -> pl.DataFrame:
+    """Results (measure.results.SCHEMA): numbers of training triples that the policy kept, dropped and added, and the
+    shares of those about targets that it kept. ledger: what apply_policy returns."""
+    of_targets, train = kept_by_target(ledger), ledger.filter(split="train")
+    numbers = {
+        "filter/kept": train.filter(OF_RESOURCE, pl.col("weight") > 0).height,
+        "filter/dropped": train.filter(OF_RESOURCE, pl.col("weight") == 0).height,
+        "filter/added": train.filter(~OF_RESOURCE).height,
+    }
+    return pl.concat([measured("numbers", numbers), measured("training triples", of_targets, by_category(of_targets))])
+
+
+# Notices
+
+
+def lost_by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
+    """Training triples of each relation (relation, triples, lost), the commonest first: the number in the resource, and
+    the percentage of their weight that the policy takes away, net of what it adds."""
+    train = valid_rows(ledger.filter(split="train"))
+    sums = train.group_by("relation").agg(
+        triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
+    )
+    lost = pl.when(pl.col("kept") == 0).then(100.0).otherwise(100 * (1 - pl.col("weight") / pl.col("triples")))
+    found = sums.filter(pl.col("triples") > 0).select("relation", "triples", lost=lost.clip(0.0))
+    return found.sort("triples", "relation", descending=[True, False])
+
+
+def loss_notices(ledger: pl.DataFrame) -> list[str]:
+    """A notice of relations that lose nearly all training triples to a policy."""
+    rows = lost_by_relation(ledger).filter(pl.col("lost") > MUCH).select("relation", "triples").iter_rows()
+    relations = _named([f"{name} ({triples:,})" for name, triples in rows])
+    return [f"The policy takes more than {MUCH:.0f} % of the training triples of {relations}."] if relations else []
+
+
+def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
+    """The probed relations without a training triple left, with the number that the resource has."""
+    table = lost_by_relation(ledger)
+    triples = dict(table.select("relation", "triples").iter_rows())
+    trained = set(table.filter(~EMPTY)["relation"])
+    return {relation: triples.get(relation, 0) for relation in probed if relation not in trained}
+
+
+def _named(relations: Sequence[str]) -> str:
+    more = f" and {len(relations) - NAMED} more" if len(relations) > NAMED else ""
+    return ", ".join(relations[:NAMED]) + more
+
+
+def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[str]:
+    """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
+    and their statements. ledger: what apply_policy returns; statements: the probed ones."""
+    found = untrained(ledger, statements["relation"].unique(maintain_order=True).to_list())
+    if not found:
+        return []
+    theirs = statements.filter(pl.col("relation").is_in(list(found))).height
+    dropped = [f"{relation} ({triples:,})" for relation, triples in found.items() if triples]
+    absent = [relation for relation, triples in found.items() if not triples]
+    why = [f"the policy dropped all of {_named(dropped)}"] if dropped else []
+    why += [f"the data has none of {_named(absent)}"] if absent else []
+    return [
+        f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. "
+        f"{theirs:,} of {statements.height:,} generated statements have such a relation, "
+        "and their labels say nothing about what the generator has learnt."
+    ]
+
+
 def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
-    """Limits of the figures that a reader must know first. table: one of per_target_tables."""
+    """Limits of the figures that a reader must know first. table: one of Measurement.tables."""
     found = []
-    if metrics[key_of("perplexity")] is None and metrics[key_of("triples")]:
-        found.append(
-            "Perplexity and bits per character are not measured: this generator is a file of tails, which gives no "
-            "probabilities."
-        )
     no_valid = metrics.table.filter(pl.col("value").is_null(), measure="valid", by="relation")
     if unknown := no_valid["group"].to_list():
         found.append(
             "The plausibility classifier was trained on ConceptNet's relations and does not know "
             f"{', '.join(unknown)}: plausible shares are of the other statements."
         )
-    found += few_targets(table, target_list)
-    found.append("This is a single training run: a claim about the policy needs several seeds of each policy.")
-    return found
+    found += few_targets(table, target_list.clusters)
+    return [*found, "This is a single training run: a claim about the policy needs several seeds of each policy."]
 
 
-def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame, how: RunMeasurement) -> list[str]:
-    """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
-    their statements, and the neutral means without them. ledger: what apply_policy returns; statements: the probed
-    ones, labelled."""
-    found = untrained(ledger, statements["relation"].unique(maintain_order=True).to_list())
-    if not found:
-        return []
-    theirs = statements.filter(pl.col("relation").is_in(list(found)))
-    dropped = [f"{relation} ({triples:,})" for relation, triples in found.items() if triples]
-    absent = [relation for relation, triples in found.items() if not triples]
-    why = [f"the policy dropped all of {named(dropped)}"] if dropped else []
-    why += [f"the data has none of {named(absent)}"] if absent else []
-    means = _means_without(statements, theirs, how) if dropped else ""
-    return [
-        f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. {theirs.height:,} of "
-        f"{statements.height:,} generated statements have such a relation, and their labels say nothing about what the "
-        f"generator has learnt{means}."
-    ]
-
-
-def _means_without(statements: pl.DataFrame, theirs: pl.DataFrame, how: RunMeasurement) -> str:
-    """The neutral means with and without some of the statements, in words."""
-    others = statements.join(theirs.select("relation").unique(), on="relation", how="anti", maintain_order="left")
-    if others.is_empty():
-        return "; no other statement is left"
+def same_ratings(critic: object, people: object) -> list[str]:
+    """A notice where a policy's critic and people_valid have learnt from the same ratings by people."""
     found = []
-    for name in how.scorers:
-        column = label_columns(name, "neutral")[0]
-        means = [neutral_mean(how.tables(part, [name])[column]).value for part in (statements, others)]
-        if None not in means:
-            found.append(f"{key_of('neutral_mean', name)} is {means[0]:.1f} with them and {means[1]:.1f} without")
-    return f" (neutral template: {'; '.join(found)})" if found else ""
-
-
-def unanswered(statements: pl.DataFrame, targets: pl.DataFrame, relations: Sequence[str]) -> list[str]:
-    """A notice where a generator, such as a file of tails, has no tail for some targets and relations."""
-    pairs = targets.height * len(relations)
-    lacking = pairs - statements.select("target", "relation").n_unique()
-    return [f"The generator has no tail for {lacking:,} of {pairs:,} pairs of target and relation."] if lacking else []
+    halves = {getattr(one, "half", None) for one in (critic, people)}
+    if critic is not None and people is not None and halves != {"first", "second"}:
+        found.append(
+            "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "
+            "assess this policy. Fit each to a half of the targets: recipe=classifier classifier=people "
+            "recipe.validity.half=first, and second."
+        )
+    return found

@@ -5,9 +5,8 @@ triples that the policy adds. `choose` ranks the tails that it generates. Indepe
 
 from mitigate.policies.base import Policy, Scored, apply_policy, check_left
 from mitigate.policies.choose import Choice, Contrast, Critic, Rerank, Then, Validity, choice_of, needs_of, renamed
-from mitigate.policies.drop import Downweight, Drop, Filter
+from mitigate.policies.drop import Downweight, Drop, Filter, Tag
 from mitigate.policies.reweight import Balance, Swap, check_relations
-from mitigate.policies.tag import Tag
 
 __all__ = ["Balance", "Choice", "Contrast", "Critic", "Downweight", "Drop", "Filter", "Policy", "Rerank", "Scored"]
 __all__ += ["Swap", "Tag", "Then", "Validity", "apply_policy", "check_left", "check_relations", "choice_of"]

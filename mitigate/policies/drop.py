@@ -1,5 +1,5 @@
 """Policies that filter training triples: the base of them all, with the scope and the random control; to drop polarised
-triples, as the paper does (Section 4.3), or to let them weigh less."""
+triples, as the paper does (Section 4.3), to let them weigh less, or to mark them by tokens."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,11 +12,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from mitigate.errors import MitigateError
+from mitigate.models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 from mitigate.package_data import rows_of
 from mitigate.policies.base import STRICT, Control, Policy, Scored, Seed, Template
 from mitigate.triples import IMPLIES
 from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.word_forms import contains, pattern, with_plurals
+from mitigate.words.word_forms import pattern, with_plurals
 
 DRAWN = "drawn at random"
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters
@@ -68,10 +69,11 @@ class Filter(Scored, ABC):
         outside = pl.when(found != "").then(found + ", outside the scope").otherwise(pl.lit("kept"))
         rows = rows.with_columns(reason=pl.when(REACHED).then(found).otherwise(outside))
         ledger = self.draw(rows, target_list) if self.control else self.weigh(rows, target_list)
-        if not _is_ledger(ledger, rows):
+        is_ledger = isinstance(ledger, pl.DataFrame) and ledger["row"].head(rows.height).equals(rows["row"])
+        if not is_ledger or not (ledger["weight"] >= 0).all():
             raise MitigateError(
-                f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with `weight` "
-                "(a number of 0 or more) and `reason` (a text), and it returned something else"
+                f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with a weight "
+                "of 0 or more, and it returned something else"
             )
         why = [f"{scorer}_why" for scorer in self.scorers if f"{scorer}_why" in rows.columns]
         implied = pl.concat_str(why, separator="; ", ignore_nulls=True) if why else pl.lit("")
@@ -100,13 +102,30 @@ class Downweight(Filter):
         return rows.with_columns(weight=pl.when(REACHED).then(1 - self.direction().abs()).otherwise(1.0))
 
 
-def _is_ledger(found: object, rows: pl.DataFrame) -> bool:
-    if not isinstance(found, pl.DataFrame) or not {"row", "weight", "reason"} <= {*found.columns}:
-        return False
-    weight, reason = found["weight"], found["reason"]
-    is_weighed = weight.dtype.is_numeric() and bool((weight.is_finite() & (weight >= 0)).fill_null(False).all())
-    has_reasons = reason.dtype == pl.String and not reason.null_count()
-    return is_weighed and has_reasons and found["row"].head(rows.height).equals(rows["row"])
+@dataclass(frozen=True, config=STRICT)
+class Tag(Filter):
+    """Trains on all triples, each in the scope after a control token of its label (Korbak et al. 2023), and generates
+    after the neutral one. The
+    ledger's `token` is null outside the scope. Control: the same tokens, permuted within split and relation."""
+
+    scope: Annotated[  # the token stands before the head, so that the tail cannot count
+        Literal["all", "person_heads"], Field(description="triples that get a token: all, with a person in the head")
+    ] = "all"
+
+    def tags(self, target_list: TargetList = PAPER) -> str | None:
+        return "" if self.scope == "all" else words_of(target_list, people())
+
+    def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        token = pl.when(REACHED).then(pl.lit(POLARISED_TAG)).otherwise(pl.lit(NEUTRAL_TAG))
+        reason = pl.when(REACHED).then(pl.col("reason") + ", tagged").otherwise("reason")
+        return rows.with_columns(token=pl.when("in_scope").then(token), reason=reason)
+
+    def draw(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        lots = pl.Series("lot", np.random.default_rng(self.seed).random(rows.height))
+        tagged = self.weigh(rows, target_list).with_columns(lots)
+        drawn = tagged.with_columns(pl.col("token").sort_by("lot").over(AMONG)).drop("lot")
+        is_drawn = (pl.col("token") == POLARISED_TAG).fill_null(False)
+        return drawn.with_columns(reason=pl.when(is_drawn).then(pl.lit(DRAWN)).otherwise(pl.lit("kept")))
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
@@ -115,7 +134,7 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
     if scope == "all":
         return pl.lit(True)
     text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")
-    return contains(text, words_of(target_list, () if scope == "targets" else people()))
+    return text.str.contains(words_of(target_list, () if scope == "targets" else people()))
 
 
 def words_of(target_list: TargetList, others: Sequence[str] = ()) -> str:

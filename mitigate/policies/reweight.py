@@ -2,7 +2,7 @@
 group (counterfactual augmentation), and equal shares of polarised statements for all targets of a category."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import cache
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from mitigate.policies.drop import DRAWN, REACHED, Filter, Scope
 from mitigate.settings import Name
 from mitigate.words.relations import relations
 from mitigate.words.targets import TargetList
-from mitigate.words.word_forms import ARTICLE, article, contains, spellings, unhyphenated_column, with_plurals
+from mitigate.words.word_forms import ARTICLE, article, spellings, unhyphenated_column, with_plurals
 
 ENDS = ("head", "tail")
 MOST = 4.0
@@ -90,7 +90,7 @@ class Swap(Filter):
         """Return whether a triple can be copied: of one of the relations, about one target alone that has others."""
         others = _others(rows, target_list)
         whole = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
-        alone = pl.all_horizontal(whole[end] | ~contains(pl.col(end), target_list.pattern) for end in ENDS)
+        alone = pl.all_horizontal(whole[end] | ~pl.col(end).str.contains(target_list.pattern) for end in ENDS)
         able = pl.col("relation").is_in(self.relations) & alone & pl.col("target").is_in(list(others))
         return able.fill_null(False)
 
@@ -115,16 +115,24 @@ def _with_copies(rows: pl.DataFrame, copied: pl.Expr, copies: int, seed: int, ta
         drawn.append([list(others[target])[i] for i in sorted(lot)])
     likes = {other: list(with_plurals(other))[-1] for targets in others.values() for other in targets}
     bare = {end: unhyphenated_column(pl.col(end)) for end in ENDS}
-    is_plural = {end: bare[end].str.replace(ARTICLE, "").is_in(_plurals(target_list, others)) for end in ENDS}
+    own = [one for one in target_list.own if one.word in others]
+    plurals = [plural for one in own for form in (one.word, *one.forms) for plural in list(with_plurals(form))[1:]]
+    many_forms = {one for plural in plurals for one in spellings(plural)}
+    many_forms -= {written for one in own for written in spellings(one.word)}
+    is_plural = {end: bare[end].str.replace(ARTICLE, "").is_in(sorted(many_forms)) for end in ENDS}
     shared = chosen.with_columns(
         others=pl.Series(drawn, dtype=pl.List(pl.String)),
         weight=pl.col("weight") / (1 + pl.Series([len(others) for others in drawn], dtype=pl.Int64)),
     )
     is_head, is_many = is_target["head"], pl.any_horizontal(is_target[end] & is_plural[end] for end in ENDS)
+    end = pl.when(is_head).then("head").otherwise("tail").str.to_lowercase()
+    written = end.str.extract(f"({ARTICLE})").fill_null("")
+    fitting = pl.col("others").replace_strict({word: f"{article(word)} " for word in likes}, default="")
+    before = pl.when(written.is_in(["a ", "an "])).then(fitting).otherwise(written)  # the article in the form that fits
     exploded = (
         shared.explode("others")
         .with_columns(other="others", others=pl.when(is_many).then(pl.col("others").replace(likes)).otherwise("others"))
-        .with_columns(others=pl.concat_str(_article(pl.when(is_head).then("head").otherwise("tail"), likes), "others"))
+        .with_columns(others=pl.concat_str(before, "others"))
     )
     first = pl.col("statement").str.strip_prefix(pl.col("head"))  # the target stands where the head or the tail does
     headed = pl.when(is_head).then(pl.concat_str("others", first)).otherwise("statement")
@@ -145,22 +153,6 @@ def _with_copies(rows: pl.DataFrame, copied: pl.Expr, copies: int, seed: int, ta
 def groups() -> dict[str, str]:
     """Target of the paper's -> the group within which it is swapped; targets that are never swapped are not in it."""
     return {row["target"]: row["group"] for row in rows_of("swaps.csv")}
-
-
-def _plurals(target_list: TargetList, swapped: Iterable[str]) -> list[str]:
-    """The plurals by rule of those own targets that are swapped, and of their given forms."""
-    own = [target for target in target_list.own if target.word in set(swapped)]
-    forms = [form for target in own for form in (target.word, *target.forms)]
-    many = {written for form in forms for plural in list(with_plurals(form))[1:] for written in spellings(plural)}
-    return sorted(many - {written for target in own for written in spellings(target.word)})
-
-
-def _article(end: pl.Expr, words: Iterable[str]) -> pl.Expr:
-    """The article before a target, with a blank, in the form that the word in "others" takes; "" where there is
-    none."""
-    written = end.str.to_lowercase().str.extract(f"({ARTICLE})").fill_null("")
-    fitting = pl.col("others").replace_strict({word: f"{article(word)} " for word in words}, default="")
-    return pl.when(written.is_in(["a ", "an "])).then(fitting).otherwise(written)
 
 
 def _others(rows: pl.DataFrame, target_list: TargetList) -> dict[str, dict[str, int]]:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mitigate.settings import Name, Place, Wanted, fact, group, place, served, setting
+from mitigate.settings import Name, Wanted, group, place, served, setting
 
 
 @group("probe")
@@ -14,11 +14,8 @@ class Probe:
         "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
     )
     heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
-    published: Place | None = place("file of published triples, lines `head Relation tail`; auto: the harms paper's")
-    published_triples: int = fact("most published triples that are predicted", default=3000, ge=1, le=10**9)
     beams: int = served("beam width", ge=1, le=1000)
     top: int = served("tails that are kept of each beam search", ge=1, le=1000)
     max_length: int = served("longest tail, in tokens", ge=1, le=512)
     precision: Literal["fp32", "bf16"] = served("number format; fp32 is exact")
-    processes: int = place("processes that share the probe", ge=1, le=1024)
     device: Literal["auto", "cpu", "cuda"] = place("device; auto: a GPU where there is one")

@@ -15,18 +15,19 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
+from mitigate.models import chat_api
+from mitigate.models.chat_api import Endpoint, EndpointError, conversation, without_reasoning
+from mitigate.models.hf import LanguageModel
 from mitigate.progress import progress
 from mitigate.triples import Parts
 from mitigate.words.outside_text import ENDS, counted, whole_sentences
 from mitigate.words.prompts import ANSWERED, CUT, FAILED, REASONING, REFUSED
-from models import chat_api
-from models.chat_api import Answer, Endpoint, EndpointError, conversation, without_reasoning
-from models.hf import LanguageModel
 
 PART = 64  # prompts, of similar lengths
 REQUESTS = 16  # of a part
+STORY = {"story": pl.String, "outcome": pl.String}
 COST = {"tries": pl.UInt32, "prompt_tokens": pl.UInt64, "answer_tokens": pl.UInt64}
-ANSWER = {"story": pl.String, "outcome": pl.String, **COST, "model": pl.String, "why": pl.String}
+ANSWER = {**STORY, **COST, "model": pl.String, "why": pl.String}
 SORRY = (
     r"(?:(?:i'?m|i am|we'?re|we are)\b[^.!?]{0,20}\b(?:sorry|afraid)|(?:my )?(?:sorry|apologies)|i apologi[sz]e"
     r"|as an? (?:ai|artificial intelligence|(?:large )?language model|(?:ai |virtual )?assistant))\b[^.!?]{0,80}?"
@@ -61,12 +62,6 @@ class Sampling:
     def __post_init__(self) -> None:
         if "{prompt}" not in self.instruction:
             raise MitigateError(f"recipe: instruction={self.instruction!r} has no {{prompt}} in it")
-        if self.fewest > self.most:
-            raise MitigateError(f"recipe: fewest={self.fewest} must be at most most={self.most} sentences")
-
-    def text_of(self, prompt: str) -> str:
-        """The text for a prompt."""
-        return self.instruction.replace("{prompt}", prompt)
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,12 @@ class Wording:
 
     prompt: str = "chat"  # chat | text
     system: str | None = None
+
+
+def chances_of(prompt: str, how: Sampling) -> Tensor:
+    """A prompt's own numbers in [0, 1), (max_tokens,), the same on every machine."""
+    seed = int.from_bytes(hashlib.sha256(f"{how.seed}\t{prompt}".encode()).digest()[:8])
+    return torch.from_numpy(np.random.default_rng(seed).random(how.max_tokens))
 
 
 def is_refusal(text: str) -> bool:
@@ -103,8 +104,13 @@ def sample_stories(
     """The prompts (row, prompt, and any other columns) with `story`, its whole sentences, at most how.most, and
     `outcome`. Raises MitigateError for prompts too long for the model."""
     generator = generator.to(device)
-    begun = generator.encode([how.text_of(prompt) for prompt in prompts["prompt"]])
-    _check_length(generator.positions, max(map(len, begun)), how.max_tokens)
+    begun = generator.encode([how.instruction.replace("{prompt}", prompt) for prompt in prompts["prompt"]])
+    longest = max(map(len, begun))
+    if generator.positions is not None and longest + how.max_tokens > generator.positions:
+        raise MitigateError(
+            f"recipe.max_tokens={how.max_tokens} after a prompt of {longest} tokens is more than the "
+            f"{generator.positions} that this model reads; set fewer, or leave out targets with long names"
+        )
 
     def tell(places: Sequence[int]) -> pl.DataFrame:
         chosen = prompts[places]
@@ -117,7 +123,7 @@ def sample_stories(
             marks=ENDS,
         )
         told = [story_of(generator.decode(tokens), how.most) for tokens in drawn]
-        return pl.DataFrame(told, {name: ANSWER[name] for name in ("story", "outcome")}, orient="row")
+        return pl.DataFrame(told, STORY, orient="row")
 
     order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # less padding in batches
     return _in_parts(prompts, [order[start : start + PART] for start in range(0, len(order), PART)], tell, parts)
@@ -134,7 +140,7 @@ def ask_stories(
     fields = {"max_tokens": how.max_tokens, "temperature": how.temperature, "seed": how.seed}
 
     def tell(places: Sequence[int]) -> pl.DataFrame:
-        texts = [how.text_of(prompt) for prompt in prompts[places]["prompt"]]
+        texts = [how.instruction.replace("{prompt}", prompt) for prompt in prompts[places]["prompt"]]
         try:
             if wording.prompt == "text":
                 answers = endpoint.complete(texts, **fields)
@@ -150,15 +156,21 @@ def ask_stories(
                 f"{len(failed)} of {counted(len(answers), 'request')} to {endpoint.url} failed {endpoint.tries} times "
                 f"each (the last: {failed[-1]}). Finished parts are stored; the same command resumes with the others"
             )
-        return pl.DataFrame([_row(answer, how.most) for answer in answers], ANSWER, orient="row")
+        rows = [
+            (
+                *story_of(one.text, how.most, one.finish),
+                one.tries,
+                one.prompt_tokens,
+                one.answer_tokens,
+                one.model,
+                one.why,
+            )
+            for one in answers
+        ]
+        return pl.DataFrame(rows, ANSWER, orient="row")
 
     pieces = [range(start, min(start + REQUESTS, prompts.height)) for start in range(0, prompts.height, REQUESTS)]
     return _in_parts(prompts, pieces, tell, parts)
-
-
-def _row(answer: Answer, most: int) -> tuple:
-    told = story_of(answer.text, most, answer.finish)
-    return *told, answer.tries, answer.prompt_tokens, answer.answer_tokens, answer.model, answer.why
 
 
 def _in_parts(
@@ -172,23 +184,3 @@ def _in_parts(
             parts.save(number, prompts[places].select("row").hstack(tell(places)))
             advance(len(places))
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
-
-
-def chances_of(prompt: str, how: Sampling) -> Tensor:
-    """A prompt's own numbers in [0, 1), (max_tokens,), the same on every machine."""
-    seed = int.from_bytes(hashlib.sha256(f"{how.seed}\t{prompt}".encode()).digest()[:8])
-    return torch.from_numpy(np.random.default_rng(seed).random(how.max_tokens))
-
-
-def _check_length(positions: int | None, longest: int, max_tokens: int) -> None:
-    if positions is None or longest + max_tokens <= positions:
-        return
-    if longest >= positions:
-        raise MitigateError(
-            f"a prompt of {longest} tokens leaves nothing of the {positions} that this model reads for a story; leave "
-            "out targets with long names (probe.targets), or give a model that reads more"
-        )
-    raise MitigateError(
-        f"recipe.max_tokens={max_tokens} after a prompt of {longest} tokens is more than the {positions} that this "
-        f"model reads; give recipe.max_tokens={positions - longest} or less"
-    )

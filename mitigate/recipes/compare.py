@@ -13,21 +13,17 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.finished import (
-    NOT_GIVEN,
-    source_of,
-)
+from mitigate.finished import NOT_GIVEN, FinishedRun, source_of
 from mitigate.measure import compare
 from mitigate.measure.base import PAPER_SCORERS, bounds, key_of
 from mitigate.measure.compare import FAILS, HOLDS, OPEN, Endpoints
-from mitigate.measure.contrasts import Plan, differences, filtered_by, make_plan, numbers_of, roles_of
-from mitigate.recipes import reporting
+from mitigate.measure.contrasts import Plan, differences, make_plan
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import Job, call, folder_name, is_brief, open_job, say, say_page_notes
+from mitigate.recipes.job import Job, open_job, say, say_verdict
 from mitigate.report import compare as report
 from mitigate.report.page import write
 from mitigate.stages import in_folder
-from mitigate.tracking.headlines import compared, headline_differences, summary
+from mitigate.tracking.headlines import headline_differences, summary
 from mitigate.triples import TEMPLATES
 from mitigate.words.outside_text import literal, with_texts
 
@@ -37,7 +33,7 @@ STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 
 def run(config: Config) -> None:
     """Compare the folders of `compare.runs` with those of `compare.baseline`."""
     endpoints = Endpoints(**asdict(config.compare.primary), margins=config.compare.margins)
-    if config.compare.gate and call(config)["sweep"]:
+    if config.compare.gate and config.call["sweep"]:
         raise MitigateError("compare.gate=true is for a single comparison, and this is a sweep; leave compare.gate out")
     if config.compare.gate and not endpoints.declared:
         raise MitigateError(
@@ -53,23 +49,25 @@ def run(config: Config) -> None:
     config.node.merge_with(with_texts(facts, literal))
     config = Config(config.node, {name: part for name, part in config.groups.items() if name not in facts})
 
-    name = folder_name(config.recipe.name, facts["data"]["name"], kind)
+    name = "-".join([config.recipe.name, facts["data"]["name"], kind])
     inputs = digest_of(json.dumps([run.digest for run in plan.runs]))
     tracked = {group: [str(run.text(f"{group}.name")) for run in plan.runs] for group in ("policy", "data", "model")}
     outcome = OPEN  # of a rehearsal
-    with open_job(config, name, inputs, uploads=("tables", "charts", "plots"), tracked=tracked) as job:
+    with open_job(config, name, inputs, tracked=tracked) as job:
         table = job.stage("differences", differences, plan)
         written = job.stage("comparison", overview, plan, table, after=[str(run.folder) for run in plan.runs])
-        using = in_folder(run=job.folder, **reporting.about(job, _provenance(plan)))
+        of_data = [{name: run.text(f"data.{name}") for name in ("name", "attribution", "licence")} for run in plan.runs]
+        origin = {"data": "; ".join(dict.fromkeys(map(source_of, of_data)))}
+        using = in_folder(run=job.folder, **job.about(origin))
         job.stage("report", write_page, plan, table, using=using, after=[written, job.folder.name])
         found = findings(plan, table.table())
         outcome = compare.gates([one.gate for one in found])
         if job.is_new():
             _record(job, plan, found, outcome)
         for one in found:
-            reporting.say_verdict(one.sentence, "")
-        say(report.console(found) if is_brief(config) else report.everything(found))
-        say_page_notes(config, plan.notices)
+            say_verdict(one.sentence)
+        say(report.console(found))
+        job.say_page_notes(plan.notices)
     if config.compare.gate:
         say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
         raise SystemExit(STATUS[outcome])
@@ -89,43 +87,45 @@ def _shared_settings(plan: Plan) -> dict[str, Any]:
     return {"policy": {"name": policies}, "data": data, "model": {"name": shared("model.name")}}
 
 
-def _provenance(plan: Plan) -> dict[str, Any]:
-    """The origin of the runs for the page."""
-    facts = [{name: run.text(f"data.{name}") for name in ("name", "attribution", "licence")} for run in plan.runs]
-    prints = dict.fromkeys(str(run.metrics.get("fingerprint")) for run in plan.runs)
-    sources = "; ".join(dict.fromkeys(map(source_of, facts)))
-    return {"data": sources, "fingerprints of corpus and targets": ", ".join(prints)}
-
-
 def _record(job: Job, plan: Plan, found: Sequence[report.Finding], outcome: str) -> None:
-    """Record verdicts and gate, differences of headlines with charts, the page's tables, among them that of policies,
+    """Record verdicts and gate, differences of headlines, the page's tables, among them that of policies,
     and its plots."""
     rows = pl.concat(headline_differences(one.name, one.against, one.rows.to_dicts()) for one in found)
     job.tracking.summarise(summary(rows) | {"verdict": " ".join(one.sentence for one in found), "gate": outcome})
     job.tracking.table("differences", rows)
-    reporting.record_charts(job, compared(rows, next(reversed(roles_of(plan.runs)), "regard")))
     for file in sorted((job.folder / "tables").glob("*.csv")):
         if file.stem != "differences":
             job.tracking.table(file.stem, pl.read_csv(file, infer_schema_length=None, glob=False))
-    reporting.record_plots(job)
+    job.record_plots()
     say(f"  comparison  {job.folder / 'comparison.html'}")
 
 
 def findings(plan: Plan, table: pl.DataFrame) -> list[report.Finding]:
     """Each contrast with its figures and its verdict."""
     tested = compare.primary(table, plan.endpoints)
+
+    def numbers(side: Sequence[FinishedRun]) -> set[str]:
+        """The figures of each run: the same for a copy, and for a policy that changed nothing."""
+        given = [{key: value for key, value in run.metrics.items() if key not in ("policy", "seed")} for run in side]
+        return set(map(json.dumps, given))
+
     return [
         report.Finding(
             name=one.name,
             against=one.against,
             seeds=(len(one.before), len(one.after)),
-            is_same={*map(numbers_of, one.before)} == {*map(numbers_of, one.after)},
-            filtered_by=filtered_by(one.after[0]),
+            is_same=numbers(one.before) == numbers(one.after),
+            filtered_by=one.filtered_by,
             primary=tested.filter(contrast=one.key),
             rows=table.filter(contrast=one.key),
             endpoints=plan.endpoints,
-            first=roles_of(plan.runs),
-            unlearnt=compare.no_conclusion({f"“{name}”": [run.metrics for run in of] for name, of in one.sides}),
+            first=plan.roles,
+            unlearnt=compare.no_conclusion(
+                {
+                    f"“{one.against}”": [run.metrics for run in one.before],
+                    f"“{one.name}”": [r.metrics for r in one.after],
+                }
+            ),
         )
         for one in plan.contrasts
     ]
@@ -179,7 +179,7 @@ def write_page(plan: Plan, table: pl.DataFrame, *, folder: Path, run: Path, **ab
 
 
 def policies(plan: Plan, table: pl.DataFrame) -> pl.DataFrame:
-    """A row for each arm with its means over seeds, and one for each difference (perplexity: ratio): the paper's
+    """A row for each arm with its means over seeds, and one for each difference: the paper's
     figures, by both templates, and quality."""
     harms = [(name, scorer) for scorer in PAPER_SCORERS for name in ("neutral_mean", "neutral_variance")]
     keys = [key_of(name, scorer, template) for template in reversed(TEMPLATES) for name, scorer in harms]

@@ -4,8 +4,6 @@ import fcntl
 import os
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from mitigate.errors import MitigateError, check_installed
@@ -14,7 +12,6 @@ from mitigate.recipes.config import Config
 from mitigate.recipes.job import say
 from mitigate.settings import CONF
 
-SHORTEST_TOKEN = 16  # characters
 LOCAL = ("127.0.0.1", "localhost", "::1")  # addresses that only this machine reaches
 
 
@@ -40,7 +37,7 @@ def run(config: Config) -> None:
         say(f"  token of {settings.token_for}, which is not shown again\n\n{token}\n")
     if settings.revoke is not None or settings.token_for is not None:
         return
-    check(settings.address, settings.token, bool(queue.people()))
+    check(settings.address, bool(queue.people()))
     from mitigate.serve.app import Service, serve  # loads FastAPI
     from mitigate.serve.rules import Rules
 
@@ -53,12 +50,17 @@ def run(config: Config) -> None:
         rules=Rules(CONF, outputs, given, [Path(root).resolve() for root in settings.roots]),
         command=[sys.executable, "-m", "mitigate"],
         hosts=hosts_of(settings.address, settings.port, settings.hosts),
-        token=settings.token,
         slots=settings.slots,
         threads=settings.threads,
         sbatch=[f"{name}={value}" for name, value in options.items() if value] if settings.engine == "slurm" else None,
     )
-    with _alone(place):
+    with (place / "service.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MitigateError(
+                f"another service already has {outputs}; stop it, or choose another folder by paths.outputs=DIR"
+            ) from error
         try:
             family = socket.AF_INET6 if ":" in settings.address else socket.AF_INET
             listening = socket.create_server((settings.address, settings.port), family=family, backlog=512)
@@ -73,18 +75,12 @@ def run(config: Config) -> None:
             serve(service, listening)
 
 
-def check(address: str, token: str | None, has_people: bool) -> None:
-    """Raise MitigateError for an address without a token, and a short token."""
-    if token is None and not has_people and address not in LOCAL:
+def check(address: str, has_people: bool) -> None:
+    """Raise MitigateError for an address that others reach where nobody has a token."""
+    if not has_people and address not in LOCAL:
         raise MitigateError(
             f"serve.address={address} can be reached by others, and anybody could submit jobs; give each person a "
-            "token by recipe=serve serve.token_for=NAME, or set a common one in the environment, MITIGATE_TOKEN=..., "
-            "or leave the address out: 127.0.0.1"
-        )
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise MitigateError(
-            f"the token (serve.token or MITIGATE_TOKEN) has {len(token)} characters; give {SHORTEST_TOKEN} or more, "
-            "such as those of: python -c 'import secrets; print(secrets.token_urlsafe(24))'"
+            "token by recipe=serve serve.token_for=NAME, or leave the address out: 127.0.0.1"
         )
 
 
@@ -92,16 +88,3 @@ def hosts_of(address: str, port: int, names: list[str]) -> list[str]:
     """The allowed values of a browser's Host header."""
     hosts = [f"[{name}]" if ":" in name else name.lower() for name in dict.fromkeys([address, *LOCAL, *names])]
     return [*hosts, *(f"{name}:{port}" for name in hosts)]
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Hold the folder for this service. Raises MitigateError where another service has it."""
-    with (place / "service.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise MitigateError(
-                f"another service already has {place.parent}; stop it, or choose another folder by paths.outputs=DIR"
-            ) from error
-        yield

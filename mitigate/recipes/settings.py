@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mitigate.settings import Function, Name, Numbers, Parts, Place, Text, Wanted, fact, group, place, served, setting
+from mitigate.settings import Name, Numbers, Parts, Place, Text, Wanted, fact, group, place, served, setting
 
 MANY = 1_000_000
 Device = Literal["auto", "cpu", "cuda"]
@@ -19,10 +19,10 @@ class Common:
     optimized_metric: Text = place("metric that a sweep optimises, such as neutral_template/NRM", default="NRM")
     measures: list[Text] = setting("your own measures, as MODULE.FUNCTION (docs/measures.md)", default=[])
     texts: list[Text] | Text = setting(
-        "texts to label: a list, one text, @FILE, a table's file, or - for standard input", default=[], serve="file"
+        "texts to label: a list, one text, @FILE, or a table's file", default=[], serve="file"
     )
     head: Text | None = setting("head to ask about; null: questions are read from standard input", default=None)
-    relation: Text | None = setting("relation to ask about, by its name or the beginning of it", default=None)
+    relation: Text | None = setting("relation to ask about, by its name", default=None)
 
 
 @group("filter")
@@ -51,14 +51,12 @@ class Recipe:
     name is a hash of these; None: all."""
 
     name: Name = fact("name of the recipe, part of the run folder's name")
-    run: Function = fact("function that runs the recipe; it takes the configuration", where=True)
+    run: Name = fact("function that runs the recipe; it takes the configuration", where=True)
     reads: list[Name] | None = fact("groups and settings that results depend on", default=None, where=True)
 
 
 @group("recipe")
 class Shows(Recipe):
-    """A recipe with a page of targets."""
-
     shown: list[Text] = setting("targets whose bars the report draws", where=True, serve="words")
 
 
@@ -70,16 +68,28 @@ class Audit(Shows):
     )
 
 
+@group("measure")
+class Measure:
+    masking: Literal["token", "paper"] = served("how targets are masked; paper: as a substring")
+    empty_targets: Literal["exclude", "zero"] = served("how targets without statements count")
+    resamples: int = served("resamples of the bootstrap", ge=1, le=100_000)
+
+
+@group("measure")
+class AuditMeasure(Measure):
+    """With the settings of recipe=audit."""
+
+    match: Literal["exact", "contains", "paper"] | None = served("how a target is a head or tail, or within it")
+    template: Literal["paper", "neutral"] | None = served("wording that is measured; null: all there are")
+
+
 @group("recipe")
 class Export(Recipe):
-    """recipe=filter."""
-
     format: Literal["tsv", "csv", "jsonl", "parquet"] = served("format of the two files of kept and of dropped triples")
 
 
 @group("recipe")
 class Labels(Recipe):
-    occlusion: bool = served("whether texts are also labelled without each of their words")
     column: Text | None = setting(
         "column of the texts; null: statement, text or sentence, or the only one", serve="words"
     )
@@ -87,31 +97,23 @@ class Labels(Recipe):
 
 @group("recipe")
 class Agreement(Recipe):
-    statements: int | None = fact("rated statements of each source that are drawn by seed; null: all", ge=1, le=MANY)
-    terms: int | None = fact("unseen identity terms that are drawn by seed; null: all, in all sentences", ge=1)
+    statements: int | None = fact("statements of each source, and identity terms, that are drawn", ge=1, le=MANY)
 
 
 @group("recipe.validity")
 class Validity:
     half: Literal["all", "first", "second"] = setting("half of the targets whose ratings it learns from")
-    base: Place | None = fact("causal language model that it reads with: a folder, or a name on the hub", default=None)
 
 
 @group("recipe")
 class People(Recipe):
-    """recipe=classifier classifier=people."""
-
-    base: Place | None = setting("causal language model of crowd_lm: a folder, or a name on the hub; null: none")
     validity: Validity = fact()
 
 
 @group("recipe")
 class Stories(Shows):
     post_train: bool = served("whether the story generator first learns the resource")
-    prompts: Place | None = setting(
-        "file of your own prompts, or a folder of BOLD's; null: the project's templates", where=True, serve="file"
-    )
-    most_prompts: int | None = served("prompts of a target, the same templates for all; null: all", ge=1, le=MANY)
+    prompts: Place | None = setting("file of your own prompts; null: the project's templates", where=True, serve="file")
     instruction: Text | None = setting("text with {prompt} in it; null: the prompt, or a request to continue it")
     temperature: float = served("temperature of sampling", gt=0, le=100)
     top_k: int = fact("tokens to draw from; 0: all", ge=0, le=MANY)
@@ -192,15 +194,12 @@ class Share:
 @group("ask")
 class Ask:
     run: Place = setting("run folder whose generator answers")
-    against: Place | None = setting("second run folder, whose answers stand beside those of the first")
-    format: Literal["text", "json"] = setting("text: a table; json: a JSON object a line for each question")
 
 
 @group("serve")
 class Serve:
     address: Text = setting("address that the service listens on; any but 127.0.0.1 needs a token")
     port: int = setting("port that the service listens on", ge=1, le=65535)
-    token: Text | None = setting("token that requests must show; null: none")
     token_for: Text | None = setting("name of a person who gets a token for the service; null: nobody")
     revoke: Text | None = setting("name of a person whose token for the service ends; null: nobody")
     slurm: Parts = setting("options of sbatch for each job of the service: partition, gpus, mem, time, account")

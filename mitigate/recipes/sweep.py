@@ -2,7 +2,7 @@
 and machines share; at the end the finished runs are compared on a page, a search (`hydra/sweeper=search`) names its
 best settings, and failures are listed."""
 
-import re
+import json
 import shutil
 import subprocess
 import sys
@@ -12,22 +12,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.files import as_json, read_json, write
 from mitigate.progress import complain, say
+from mitigate.recipes.config import plain
 
 NOTES = "jobs"  # the folder of the jobs' notes, within the sweep's
 FIGURES = "metrics.json"
 RESULTS = "optimization_results.yaml"  # of Hydra's Optuna sweeper
-MOST_RUNS = 24  # of a page, which has a section for each
 LIKE_THE_SWEEP = (
     *("paths.outputs", "paths.cache", "verbose", "measures"),
     *("tracking.mode", "tracking.project", "tracking.entity", "tracking.statements"),
 )
-PLAIN = re.compile(r"/[\w./-]+")
 _running: list[DictConfig] = []  # the sweep of this process, while it runs
 
 
@@ -42,15 +40,13 @@ class Sweep(Callback):
         """Print and compare the results. Of a callback's errors, Hydra passes on SystemExit alone."""
         _running.clear()
         notes = read_notes(config)
-        status = compare(config, notes)
         if "n_trials" in config.hydra.sweeper:
             best = OmegaConf.load(Path(config.hydra.sweep.dir) / RESULTS)
             settings = " ".join(f"{name}={value}" for name, value in best.best_params.items())
-            value = f"{config.optimized_metric} {best.best_value:.2f}"
-            say(f"\nbest of {config.hydra.sweeper.n_trials} jobs: {value} with {settings}")
-        if status:
+            say(f"\nbest: {config.optimized_metric} {best.best_value:.2f} with {settings}")
+        if status := compare(config, notes):
             complain("the runs are finished, but their comparison failed, for the reason above")
-        if _say_failures(notes, "the others are done; ") or status:
+        if _say_failures(notes) or status:
             raise SystemExit(1)
 
 
@@ -59,17 +55,14 @@ def stop(error: Exception) -> None:
     for config in _running[:]:
         _running.clear()
         complain(f"the sweep stopped: {type(error).__name__}: {' '.join(str(error).split())[:400]}")
-        if not _say_failures(read_notes(config), "some may not have been started; "):
+        if not _say_failures(read_notes(config)):
             complain("run the same command to finish the rest")
         raise SystemExit(1) from error
 
 
 def fail(call: Mapping[str, Any], error: Exception, sentence: str | None) -> None:
     """Print and note a job's failure. sentence: that for the user, if there is one."""
-    if sentence:
-        complain(sentence)
-    else:
-        traceback.print_exception(error)
+    complain(sentence or "".join(traceback.format_exception(error)).rstrip())
     note(call, failure=sentence or f"{type(error).__name__}: {error}")
 
 
@@ -84,28 +77,26 @@ def read_notes(config: DictConfig) -> list[dict[str, Any]]:
     """Read and remove the notes of the sweep, in the order of their jobs, each with the `job`: the overrides that
     distinguish it from others."""
     folder = Path(config.hydra.sweep.dir) / NOTES
-    notes = [found for path in sorted(folder.glob("*.json")) if (found := read_json(path))]
+    notes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
     shutil.rmtree(folder, ignore_errors=True)
     given = Counter(override for note in notes for override in note["overrides"])
     for note in notes:
-        differing = [one for one in note["overrides"] if len(notes) == 1 or given[one] < len(notes)]
-        note["job"] = " ".join(differing)
+        note["job"] = " ".join(one for one in note["overrides"] if len(notes) == 1 or given[one] < len(notes))
     return notes
 
 
-def _say_failures(notes: Sequence[Mapping[str, Any]], others: str) -> bool:
-    """Print the failures once more; returns whether there are any. others: a clause about the other jobs."""
+def _say_failures(notes: Sequence[Mapping[str, Any]]) -> bool:
+    """Print the failures once more; returns whether there are any."""
     failed = [note for note in notes if "failure" in note]
     lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
     if failed:
-        others = others if len(failed) < len(notes) else ""
-        complain(f"{len(failed)} job{'s' * (len(failed) > 1)} failed; {others}run the same command to finish:{lines}")
+        complain(f"{len(failed)} of {len(notes)} jobs failed; run the same command to finish:{lines}")
     return bool(failed)
 
 
 def compare(config: DictConfig, notes: Sequence[Mapping[str, Any]]) -> int:
-    """Compare the finished runs of a corpus and targets, unless they differ by seed alone; where they are too many for
-    a page, print the command. Returns the exit status of the comparison.
+    """Compare the finished runs of a corpus and targets, unless they differ by seed alone.
+    Returns the exit status of the comparison.
 
     The comparison is a command like any other, in a process of its own: it can be typed again, and any launcher may
     have run the jobs."""
@@ -113,21 +104,8 @@ def compare(config: DictConfig, notes: Sequence[Mapping[str, Any]]) -> int:
     found = {folder: given for folder, given in done.items() if "fingerprint" in (read_json(folder / FIGURES) or {})}
     if len({tuple(one for one in given if not one.startswith("seed=")) for given in found.values()}) < 2:
         return 0
-    if len(found) > MOST_RUNS:
-        say(f"\n{len(found)} runs are too many for one page; choose those to compare:")
-        say("  python -m mitigate recipe=compare compare.runs=[DIR,DIR,...] compare.baseline=DIR")
-        return 0
     say("\ncomparison")
-    chosen = [f"{name}={_quoted(OmegaConf.select(config, name))}" for name in LIKE_THE_SWEEP]
-    command = ["recipe=compare", f"compare.runs=[{','.join(map(_quoted, found))}]", *chosen]
+    settings = {name: plain(OmegaConf.select(config, name)) for name in LIKE_THE_SWEEP}
+    settings |= {"compare.runs": list(map(str, found))}
+    command = ["recipe=compare", *(f"{name}={json.dumps(one, ensure_ascii=False)}" for name, one in settings.items())]
     return subprocess.run([sys.executable, "-m", "mitigate", *command], check=False).returncode
-
-
-def _quoted(value: object) -> str:
-    """A value as Hydra reads it: a text in quotes, but for a path that is easy to read without."""
-    if value is None or isinstance(value, bool | int | float):
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{','.join(map(_quoted, value))}]"
-    text = str(value)
-    return text if PLAIN.fullmatch(text) else QuotedString(text, Quote.single).with_quotes()

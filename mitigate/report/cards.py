@@ -3,22 +3,21 @@ words stand in templates; tables and metadata are made here."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
+from textwrap import indent
 from typing import Any
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import yaml
 
 from mitigate.measure.base import PAPER_SCORERS, bounds, find
+from mitigate.measure.quality import OF_RESOURCE
+from mitigate.models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 from mitigate.package_data import rows_of
-from mitigate.report.ledger import summary as summary_of
-from mitigate.report.numbers import number
+from mitigate.report.page import environment
 from mitigate.report.sections import left_out
 from mitigate.report.table import Column, Table, as_markdown, text
-from mitigate.words.outside_text import readable
-from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
+from mitigate.triples import kind_of_reason
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
@@ -32,6 +31,26 @@ SIGNS = re.compile(
     r"|&(?=#?\w+;)"  # an entity
     r"|^[-+=](?=\s|$)|(?:(?<=^\d)|(?<=^\d\d))[.)](?=\s|$)"  # items of a list
 )
+
+KEPT = pl.col("weight") > 0
+
+
+def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Counts for each value of the column `by`, the largest first: (by, input, kept, dropped, added, weight,
+    share_dropped).
+
+    input, kept and dropped count the resource's triples, added those of the policy; weight is the sum of all their
+    weights, share_dropped is in percent of the input. Rows where `by` is null are left out."""
+    rows = ledger.with_columns(kind_of_reason(pl.col("reason"))).filter(pl.col(by).is_not_null())
+    counts = rows.group_by(by).agg(
+        input=OF_RESOURCE.sum(),
+        kept=(OF_RESOURCE & KEPT).sum(),
+        dropped=(OF_RESOURCE & ~KEPT).sum(),
+        added=(~OF_RESOURCE).sum(),
+        weight=pl.col("weight").cast(pl.Float64).sum(),
+    )
+    share = pl.when(pl.col("input") > 0).then(100 * pl.col("dropped") / pl.col("input")).otherwise(0.0)
+    return counts.with_columns(share_dropped=share).sort("input", by, descending=[True, False])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +67,6 @@ class Generator:
     metrics: Mapping[str, Any]
     verdict: str = ""  # the sentence that the run's page begins with
     command: str
-    needs: Mapping[str, str] = field(default_factory=dict)  # of the command: recipes.job.inputs
     demonstration: bool
     targets: Sequence[str] = ()  # that were probed
     notices: Sequence[str] = ()
@@ -61,8 +79,6 @@ class Generator:
 
 def generator(card: Generator) -> str:
     """The card of a generator, with its headline measures."""
-    from huggingface_hub.repocard_data import EvalResult, ModelCardData  # huggingface_hub.ModelCard takes .2 s more
-
     metrics, licence = card.metrics, licence_of(card.license, card.base_license)
     known = [(key, figure) for key in metrics if (figure := find(key)) and figure.scorer in ("", *card.scorers)]
     shown = [pair for pair in known if pair[1].group == pair[1].declared.headline_group and not pair[1].variant]
@@ -90,24 +106,7 @@ def generator(card: Generator) -> str:
         "tags": ["commonsense", "comet" if card.prompt else "story-generation", HARMS],
         "pipeline_tag": "text2text-generation" if card.seq2seq else "text-generation",
     }
-    given: dict[str, Any] = {key: value for key, value in fields.items() if value is not None}
-    known = [(key, figure) for key, figure in found if metrics[key] is not None]
-    if known:
-        slug = re.sub(r"\W+", "-", card.data.lower()).strip("-")[:60] or "unknown"
-        given["model_name"] = card.name
-        given["eval_results"] = [
-            EvalResult(
-                given["pipeline_tag"],
-                slug,
-                card.data,
-                metric_type=key,
-                metric_value=round(float(metrics[key]), 3),
-                metric_name=figure.title,
-            )
-            for key, figure in known
-        ]
-    content["metadata"] = ModelCardData(language=["en"], **given).to_yaml()
-    return _templates().get_template("generator.md.jinja").render(vars(card) | content)
+    return _render("generator.md.jinja", fields, **vars(card), **content)
 
 
 def licence_of(data: str | None, base: str | None) -> str:
@@ -126,20 +125,18 @@ def datasheet(ledger: pl.DataFrame, of_targets: pl.DataFrame, **content: Any) ->
     the ledger and the settings answer them.
 
     ledger: what apply_policy returns; of_targets: what measure.quality.kept_by_target returns of it. content: name,
-    data, demonstration, notices, command and needs as of a Generator; licence of the data; policy, its settings with
+    data, demonstration, notices, command as of a Generator; licence of the data; policy, its settings with
     its class as `action`; files, such as {"kept": "kept.tsv"}; scorers, the configured names by what each is called,
     and their fingerprints; facts, versions and seed."""
-    from huggingface_hub.repocard_data import DatasetCardData  # huggingface_hub.DatasetCard takes .2 s more
-
-    metadata = DatasetCardData(
-        language=["en"],
-        license=licence_of(content["licence"], content["licence"]),
-        pretty_name=content["name"],
-        task_categories=["text-generation"],
-        tags=["commonsense", HARMS],
-        configs=[{"config_name": part, "data_files": file} for part, file in content["files"].items()],
-    )
-    known = measured_agreement()
+    licence = licence_of(content["licence"], content["licence"])
+    fields = {
+        **{"license": licence, "pretty_name": content["name"], "task_categories": ["text-generation"]},
+        "tags": ["commonsense", HARMS],
+        "configs": [{"config_name": part, "data_files": file} for part, file in content["files"].items()],
+    }
+    known: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows_of("agreement_measured.csv"):
+        known.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
     agreement = [
         {"scorer": called, "statements of": source, **known[source, scorer]}
         for called, scorer in content["scorers"].items()
@@ -156,22 +153,13 @@ def datasheet(ledger: pl.DataFrame, of_targets: pl.DataFrame, **content: Any) ->
         "reasons": _counts(train, "reason", "weight"),
         "agreement": _table(agreement, ["scorer", "statements of"], **dict.fromkeys(kinds, 2)),
     }
-    return _templates().get_template("datasheet.md.jinja").render(content, metadata=metadata.to_yaml())
-
-
-def measured_agreement() -> dict[tuple[str, str], dict[str, float]]:
-    """(resource, scorer) -> measure ("prejudice/f1") -> value, from 0 to 1, of what recipe=agreement finds of the
-    scorers that come with the project (its measured.csv)."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for row in rows_of("agreement_measured.csv"):
-        found.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
-    return found
+    return _render("datasheet.md.jinja", fields, **content)
 
 
 def _counts(ledger: pl.DataFrame, by: str, *further: str) -> Table:
     """The triples by a column of the ledger. further: more columns of its summary."""
     names = ("triples", "kept", "dropped", "added", *further)
-    return _table(summary_of(ledger, by).rename({"input": "triples"}), [by], **dict.fromkeys(names, 1))
+    return _table(summary(ledger, by).rename({"input": "triples"}), [by], **dict.fromkeys(names, 1))
 
 
 def _table(rows: Iterable[Any], words: Iterable[str], **decimals: int) -> Table:
@@ -184,38 +172,15 @@ def _table(rows: Iterable[Any], words: Iterable[str], **decimals: int) -> Table:
     return Table("", [*map(named, words), *shown], rows)
 
 
-@cache
-def _templates() -> Environment:
-    """This folder's templates. Control characters are left out, and a missing variable is an error. A text from outside
-    the project passes the filter `plain`, in backticks `code`, and on lines of its own `block`."""
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        finalize=lambda value: readable(value) if isinstance(value, str) else value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters |= {"number": number, "plain": plain, "code": code, "block": block, "table": as_markdown}
-    return made
+def _render(template: str, fields: Mapping[str, Any], **content: Any) -> str:
+    """A card. A text from outside the project passes the filter `plain`, or `block` on lines of its own."""
+    made = environment(html=False)
+    made.filters |= {"plain": plain, "block": lambda lines: indent(str(lines), "    "), "table": as_markdown}
+    given = {"language": ["en"], **{name: value for name, value in fields.items() if value is not None}}
+    metadata = yaml.safe_dump(given, sort_keys=False, allow_unicode=True).strip()
+    return made.get_template(template).render(content, metadata=metadata)
 
 
 def plain(value: object) -> str:
     """A text on one line with Markdown's characters escaped, for headings and tables."""
     return SIGNS.sub(r"\\\g<0>", " ".join(str(value).split()))
-
-
-def code(value: object) -> str:
-    """A text on one line as code, in more backticks than it contains."""
-    line = " ".join(str(value).split())
-    pad = " " if not line or "`" in (line[0], line[-1]) else ""
-    return f"{_ticks(line, 1)}{pad}{line}{pad}{_ticks(line, 1)}"
-
-
-def block(value: object) -> str:
-    """A text as lines of code."""
-    return f"{_ticks(str(value), 3)}\n{value}\n{_ticks(str(value), 3)}"
-
-
-def _ticks(content: str, fewest: int) -> str:
-    return "`" * max(fewest, 1 + max(map(len, re.findall("`+", content)), default=0))

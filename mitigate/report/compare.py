@@ -15,9 +15,8 @@ from mitigate.measure.base import bounds, key_of, measure_of_figure
 from mitigate.measure.compare import Endpoints
 from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report import plots, sections
-from mitigate.report.numbers import number, p_value, signed, span
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
-from mitigate.report.table import Cell, Column, Table, as_text, grouped, text
+from mitigate.report.table import Cell, Column, Table, as_text, grouped, number, p_value, signed, span, text
 
 Row = Mapping[str, Any]
 SHOWN = 6  # headlines of a recipe that measures neither harm nor quality
@@ -39,10 +38,10 @@ LIMITS = (
     "More neutral does not mean more true or fairer. A model whose statements are empty is neutral too: compare harms "
     "with quality. A difference that is not shown may still exist.",
 )
-SAID_OF_MARGINS = {
-    compare.LOST: "Quality is worse than its margins allow.",
-    compare.UNSHOWN: "Quality is not shown to be within its margins.",
-    compare.KEPT: "Quality is within its margins.",
+SAID_OF_MARGIN = {
+    compare.LOST: "Quality is worse than its margin allows.",
+    compare.UNSHOWN: "Quality is not shown to be within its margin.",
+    compare.KEPT: "Quality is within its margin.",
 }
 
 
@@ -96,21 +95,10 @@ class Finding:
         return next(iter(self.primary.filter(endpoint=compare.HARM).to_dicts()), None)
 
     @property
-    def margins(self) -> list[dict[str, Any]]:
-        """The figures of quality that have a margin and an interval, corrected if they are a primary endpoint."""
-        levels = {row["figure"]: row["level"] / 100 for row in self.primary.to_dicts()}
-        rows = self.rows.filter(pl.col("figure").is_in(list(self.endpoints.margins)), pl.col("low").is_not_null())
-        return [
-            row
-            | compare.change_of(row).row(levels.get(row["figure"], 1 - compare.ALPHA))
-            | {"margin": self.endpoints.margins[row["figure"]]}
-            for row in rows.to_dicts()
-        ]
-
-    @property
     def quality_kept(self) -> str | None:
-        """One of MARGINS; None where that was not measured, and in place of "kept" where nothing was learnt."""
-        found = compare.kept(self.margins)
+        """The finding on the margin of the primary endpoint of quality; None where there is none, and in place
+        of "kept" where nothing was learnt."""
+        found = next(iter(self.primary.filter(endpoint=compare.QUALITY)["kept"]), None)
         return None if self.unlearnt and found == compare.KEPT else found
 
     def verdict(self, row: Row) -> str:
@@ -123,13 +111,11 @@ class Finding:
     @property
     def gate(self) -> str:
         """The outcome of the primary endpoints. A declared kind that not all runs have is not shown."""
-        rows, found = {row["endpoint"]: row for row in self.primary.to_dicts()}, []
-        for kind in self.endpoints.declared:
-            row = rows.get(kind, {"figure": ""})
-            margin = [one for one in self.margins if one["figure"] == row["figure"]] if kind == compare.QUALITY else []
-            known = compare.gate(self.verdict(row), compare.kept(margin), min(self.seeds)) if kind in rows else ""
-            found.append(compare.OPEN if self.unlearnt and known == compare.HOLDS else known or compare.OPEN)
-        return compare.gates(found)
+        found = dict.fromkeys(self.endpoints.declared, compare.OPEN)
+        for row in self.primary.to_dicts():
+            outcome = compare.gate(self.verdict(row), row["kept"], min(self.seeds))
+            found[row["endpoint"]] = compare.OPEN if self.unlearnt and outcome == compare.HOLDS else outcome
+        return compare.gates(list(found.values()))
 
     @property
     def state(self) -> str:
@@ -167,7 +153,7 @@ class Finding:
         elif min(self.seeds) < compare.FEWEST_TO_CLAIM:
             claim = f"a claim takes {compare.FEWEST_TO_CLAIM} seeds each."
             parts.append(f"Variation between trainings could explain it; {claim}")
-        return " ".join([*parts, *([] if self.is_same else [SAID_OF_MARGINS.get(self.quality_kept or "", "")])]).strip()
+        return " ".join([*parts, *([] if self.is_same else [SAID_OF_MARGIN.get(self.quality_kept or "", "")])]).strip()
 
 
 def harm_axes(scorers: Iterable[str]) -> dict[str, str]:
@@ -285,7 +271,7 @@ def headline_table(found: Sequence[Finding]) -> Table:
         differences.append({"policy": f"{one.name} − {one.against}", **changes})
     every = [*lines.values(), *differences]
     names = dict.fromkeys(name for line in every for name in line if name != "policy")
-    caption = "Means over seeds, and differences with the 95 % interval of each alone (perplexity: ratio). That from "
+    caption = "Means over seeds, and differences with the 95 % interval of each alone. That from "
     caption += "the control is the effect of which triples or tails the policy acts on."
     return Table(caption, [text("policy"), *(Column(name, name) for name in names)], every)
 
@@ -295,28 +281,14 @@ def console(found: Sequence[Finding]) -> str:
     return as_text(headline_table(found), 130)
 
 
-def everything(found: Sequence[Finding]) -> str:
-    """The primary endpoints and all differences for the terminal."""
-    tables = [endpoints(found), *map(_differences, found)]
-    return "\n\n".join(as_text(part, 130) for part in tables if isinstance(part, Table))
-
-
 def changed(row: Row, end: str = "") -> Cell:
-    """A change with its interval, from the bounds low{end} and high{end}: "+2.10", "× 1.27"."""
+    """A change with its interval, from the bounds low{end} and high{end}: "+2.10"."""
     if row["change"] is None:
         return Cell("–")
     low, high = row[f"low{end}"], row[f"high{end}"]
-    if row["as"] == compare.RATIO:
-        ends = [] if low is None else [f"[{ratio(low)}, {'no upper bound' if high is None else ratio(high)}]"]
-        return Cell(f"× {ratio(row['change'])}", ends)
     measure = measure_of_figure(row["figure"])
     places = 1 if measure.unit in ("%", "points") else measure.decimals
     return Cell(signed(row["change"], places), [] if low is None else [f"[{span(low, high, places)}]"])
-
-
-def ratio(value: float) -> str:
-    """A ratio with two significant digits, down to 0.0001."""
-    return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
 def _side(title: str, side: str) -> Column:
@@ -337,7 +309,7 @@ def endpoints(found: Sequence[Finding]) -> Table | None:
     columns += [Column("p, Holm", "p_holm", p_value), text("finding")]
     levels = ", ".join(sorted({f"{row['level']:.4g}" for row in rows}))
     caption = "Primary endpoints, corrected over all comparisons of this page: p-values by Holm's method, intervals "
-    caption += f"({levels} % each, together 95 %) by Bonferroni's. Quality is kept within margins: compare.margins."
+    caption += f"({levels} % each, together 95 %) by Bonferroni's. Quality has a margin: compare.margins."
     return Table(caption, columns, rows).present()
 
 
@@ -345,7 +317,7 @@ def _differences(one: Finding) -> Table | None:
     """All figures but those of single categories and relations."""
     rows = one.rows.filter(pl.col("by").is_in(["all", "subset", "row"]))
     columns = [text("figure", "title"), _side(one.against, "baseline"), _side(one.name, "value")]
-    columns += [Column("change", changed), Column("p", "p", p_value), Column("minimum detectable", "detectable", 2)]
+    columns += [Column("change", changed), Column("p", "p", p_value)]
     columns.append(text("interval over", lambda row: row["drawn"] if row["low"] is not None else "–"))
     by = f" It filters by {' and '.join(one.filtered_by)}." if one.filtered_by else ""
     caption = f"{one.title}, {one.seeds_in_words}.{by} By category and relation: tables/differences.csv."

@@ -11,24 +11,24 @@ from mitigate import files
 from mitigate.finished import FinishedRun
 from mitigate.measure.base import key_of, measure_of, own_measures
 from mitigate.measure.compare import no_conclusion
+from mitigate.measure.harms import Measurement, tally
 from mitigate.measure.quality import LIFT, PERPLEXITY, kept_by_target
 from mitigate.measure.results import Results
-from mitigate.measure.run import RunMeasurement, notices, unanswered, untrained_notices
+from mitigate.measure.run import notices, untrained_notices
 from mitigate.measure.statements import long_texts
 from mitigate.report import cards, compare, sections
+from mitigate.report.cards import summary
 from mitigate.report.compare import HEADLINES
-from mitigate.report.ledger import most_polarised, summary
-from mitigate.report.numbers import number, signed
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed
-from mitigate.report.table import Cell, Column, Table, as_text, text
+from mitigate.report.table import Cell, Column, Table, as_text, number, signed, text
 from mitigate.words.outside_text import portable, without_folders
 
 Row = Mapping[str, Any]
 NAME = "this run"
 SAME = 0.05  # percentage points that read 0.0
-IN_MEASURES = (*("neutral_mean", "neutral_variance", "O-", "O+", "p90_O-", "largest_O-", "coverage", "least_coverage"),)
-OF_QUALITY = ("heads", "test triples", "statements", "rated statements", "published triples")
+IN_MEASURES = (*("neutral_mean", "neutral_variance", "O-", "O+", "largest_O-", "coverage", "least_coverage"),)
+OF_QUALITY = ("heads", "test triples", "statements", "rated statements")
 GROUPS = {"": "all", "neutral": "neutral", "polar": "polarised", "target": "about targets", "held_out": "no targets"}
 """The groups of rows that figures of quality are of, and their headings."""
 OF_LIFT = (
@@ -134,7 +134,7 @@ def page(
             _measures(rows),
             sections.gallery(first, list(shown_labels), chosen),
             _quality(rows),
-            _filter(ledger, names),
+            _filter(ledger),
             sections.target_section(frames, statements, list(first), list(shown_labels)),
         ],
         limits=[*LIMITS, *sections.left_out(first[next(iter(first))]["target"].to_list() if first else [])],
@@ -148,7 +148,7 @@ def write_report(
     flat: Mapping[str, Any],
     ledger: pl.DataFrame,
     statements: pl.DataFrame,
-    how: RunMeasurement,
+    how: Measurement,
     *,
     relations: Sequence[str],
     scorers: Mapping[str, str],
@@ -159,28 +159,27 @@ def write_report(
     also: Sequence[str],
     beside: Mapping[str, FinishedRun],
     folder: Path,
-    needs: Mapping[str, str],
     **about: Any,
 ) -> dict[str, Any]:
     """Write the page, pictures and tables in the run folder, and for a model that was trained there the card.
 
     also: notices besides those that the figures call for; scorers: the configured scorers of the roles, by their names
-    in tables; prompt: an example for the card; needs: the files of the command (arguments.inputs); about: further
-    fields of Page. Returns the verdict with its cost, all notices, and those about untrained relations."""
+    in tables; prompt: an example for the card; about: further fields of Page. Returns the verdict
+    with its cost, all notices, and those about untrained relations."""
     results, others = Results.of(figures, flat), {name: Results.of_run(run) for name, run in beside.items()}
-    rows, frames, names = ledger.filter(split="train"), how.tables(statements), list(scorers)
-    untrained = untrained_notices(ledger, statements, how) if model else []
+    rows, names = ledger.filter(split="train"), list(scorers)
+    frames = how.tables(tally(statements, how.wordings))
+    untrained = untrained_notices(ledger, statements) if model else []
     shown = [
         *untrained,
         *also,
-        *unanswered(statements, how.targets, relations),
         *notices(results, next(iter(frames.values())), how.target_list),
         *long_texts(pl.concat([rows["masked"], statements["masked"]])),
     ]
     found = verdict(results, others, names)
-    tables = {"measures": results.shown(), "targets": how.target_list.table(how.targets)}
+    tables = {"measures": results.overall, "targets": how.target_list.table(how.targets)}
     tables |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
-    tables |= {"coverage": kept_by_target(rows), "ledger_most_polarised": most_polarised(rows, names)}
+    tables |= {"coverage": kept_by_target(rows)}
     made = page(
         results,
         found,
@@ -207,7 +206,6 @@ def write_report(
             prompt=prompt,
             policy=str(results["policy"]),
             command=portable(made.command),
-            needs=needs,
             demonstration=bool(made.demonstration),
             metrics=results,
             verdict=found.sentence,
@@ -292,7 +290,7 @@ def _quality(rows: pl.DataFrame) -> Section:
     return Section("Quality", [crossed(OF_LIFT, heads, groups), fold if every else None] if names else [])
 
 
-def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
+def _filter(ledger: pl.DataFrame) -> Section:
     """The effect of the policy on the training triples; tables/ has it by relation and by target too."""
     reasons = summary(ledger, "reason")
     total, kept = (int(reasons[name].sum()) for name in ("input", "kept"))
@@ -302,9 +300,4 @@ def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
     said = f"Of {number(total)} triples the policy kept {number(kept)} and dropped {number(total - kept)} ({share} %)."
     counts = [Column(name, name) for name in ("input", "kept", "dropped", "added", "weight")]
     by_reason = Table("Triples by reason, and their weights in training.", [text("reason"), *counts], reasons)
-    extremes = most_polarised(ledger, scorers)
-    columns = [text("outcome"), Column("strength", "strength", 2), text("statement", kind="sentence"), text("reason")]
-    caption = "The ten kept and the ten dropped triples with the strongest labels, with the relation's neutral phrase."
-    fold = Fold("The most polarised triples, kept and dropped", [Table(caption, columns, extremes)], warning=True)
-    parts = [said, by_reason.present(), fold if extremes.height else None]
-    return Section("Filter", parts)
+    return Section("Filter", [said, by_reason.present()])

@@ -3,9 +3,7 @@
 It begins with a state of a few words, a picture and three numbers; sections of tables, pictures and paragraphs follow.
 Every recipe builds a `Page`; `write` stores it with its pictures (plots/) and tables (tables/)."""
 
-import json
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,16 +11,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from mitigate import files
 from mitigate.report import plots
-from mitigate.report.numbers import duration, number, p_value
 from mitigate.report.plots import Picture
-from mitigate.report.table import Cell, Column, Table, text
+from mitigate.report.table import Column, Table, duration, number, p_value, text
 from mitigate.words.outside_text import readable
 
-DIRECTIONS = {"↑": "higher is better", "↓": "lower is better"}
 MOST_NOTICES = 3  # on the first screen
 OPEN = "No conclusion"
 """The state of a page whose figures show nothing."""
@@ -110,7 +105,11 @@ def render(page: Page) -> str:
         is_open=page.state.startswith(OPEN),
         notices=page.notices[:MOST_NOTICES],
         housekeeping=page.notices[MOST_NOTICES:],
-        facts=flat(page.facts),
+        facts={
+            f"{group}, {name}" if name else group: fact
+            for group, facts in page.facts.items()
+            for name, fact in (facts.items() if isinstance(facts, Mapping) else [("", facts)])
+        },
         stages=stages,
     )
 
@@ -120,7 +119,8 @@ def write(page: Page, folder: Path, name: str = "report.html") -> None:
     files.write(folder / name, render(page))
     for title, frame in page.tables.items():
         if frame.height:
-            save_table(frame, folder / "tables" / title)
+            files.write(folder / "tables" / f"{title}.csv", frame.write_csv(float_precision=4))
+            files.write(folder / "tables" / f"{title}.tex", latex(frame, title))
     for picture in page.pictures:
         plots.save_figure(picture.figure, folder / "plots" / picture.name)
     rows = [(one.name, one.group, f"{one.title}. {one.alt}") for one in page.pictures]
@@ -129,149 +129,44 @@ def write(page: Page, folder: Path, name: str = "report.html") -> None:
         files.write(folder / "plots" / "captions.csv", captions.write_csv())
 
 
-def environment() -> Environment:
-    """This folder's templates. All texts are escaped and their control characters left out, since tails and statements
-    come from outside the project."""
+def environment(html: bool = True) -> Environment:
+    """This folder's templates; for HTML all texts are escaped. Control characters are left out, since tails and
+    statements come from outside the project, and a missing variable is an error."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        finalize=_readable,
+        autoescape=html,
+        finalize=lambda value: type(value)(readable(value)) if isinstance(value, str) else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=not html,
     )
-    made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
-    made.filters |= {"html": html, "arrows": arrows, "number": number}
+    made.filters["number"], made.globals["svg"] = number, plots.svg
     return made
 
 
-def _readable(value: object) -> object:
-    """Remove control characters from a text, and from texts in lists and dicts; leave other values as they are."""
-    if isinstance(value, str):
-        return type(value)(readable(value))
-    if isinstance(value, Mapping):
-        return {_readable(key): _readable(part) for key, part in value.items()}
-    return [_readable(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def html(part: Part) -> Markup:
+def html(part: Part) -> str:
     """A part of a page as HTML."""
-    match part:
-        case Markup():
-            return part
-        case str():
-            return element("p", arrows(part))
-        case Table():
-            return _table(part)
-        case Fold(title, parts, warning):
-            said = element("span", " — content warning: some are offensive", kind="warning") if warning else ""
-            return element("details", element("summary", title, said), *map(html, parts))
-        case Picture():
-            drawn = Markup(plots.svg(part))  # a figure escapes its own texts
-            return element("figure", element("figcaption", part.title), drawn)
-        case Mapping():
-            pairs = (element("div", element("dt", arrows(name)), element("dd", words)) for name, words in part.items())
-            return element("dl", *pairs, kind="words")
-        case None:
-            return Markup("")
-        case _:
-            return element("div", *map(html, part), kind="figures")
-
-
-def _table(shown: Table) -> Markup:
-    """A table; on a phone the rows of one with many columns are blocks of lines, each line with its heading."""
-    stacked = len(shown.columns) > 3 or any("sentence" in column.kind for column in shown.columns)
-    heads = [element("th", arrows(column.heading), kind=column.kind, scope="col") for column in shown.columns]
-    bodies = []
-    for title, rows in shown.groups:
-        heading = element("th", arrows(title), scope="rowgroup", colspan=len(heads)) if title else ""
-        group = [element("tr", heading, kind="group")] if title else []
-        bodies.append(element("tbody", *group, *(_row(shown, row, stacked) for row in rows)))
-    caption = element("caption", arrows(shown.caption)) if shown.caption else ""
-    kind = "stacked" if stacked else "pinned" if shown.headed else ""
-    found = element("table", caption, element("thead", element("tr", *heads)), *bodies, kind=kind, id=shown.name)
-    label = shown.caption.partition(". ")[0].rstrip(".") or shown.columns[0].title
-    box = element("div", found, kind=f"scroll {shown.kind}".strip(), tabindex="0", role="region", aria_label=label)
-    if not shown.search:
-        return box
-    words = shown.name.replace("-", " ")
-    field = Markup('Search {} <input type="search" autocomplete="off" aria-controls="{}">').format(words, shown.name)
-    status = element("span", f"{number(shown.height)} rows", kind="quiet", role="status", id=f"{shown.name}-shown")
-    return element("div", element("label", field), status, kind="tools") + box
-
-
-def _row(shown: Table, row: Mapping[str, Any], stacked: bool) -> Markup:
-    cells = []
-    for place, column in enumerate(shown.columns):
-        cell: Cell = column.cell(row)
-        below = [element("small", line) for line in cell.below]
-        if place == 0 and shown.headed:
-            kind = column.kind.removeprefix("text").strip()
-            cells.append(element("th", arrows(cell.text), *below, kind=kind, scope="row"))
-        else:
-            label = column.heading if stacked and place else ""
-            cells.append(element("td", cell.text, *below, kind=column.kind, data_label=label))
-    return element("tr", *cells, data_search=shown.search(row) if shown.search else "")
-
-
-def element(tag: str, *inside: object, kind: str = "", **attributes: object) -> Markup:
-    """An HTML element of a class; attributes: "data-label" is written data_label, those that are "" are left out."""
-    named = {"class": kind, **{name.replace("_", "-"): value for name, value in attributes.items()}}
-    given = Markup("").join(Markup(' {}="{}"').format(name, _readable(value)) for name, value in named.items() if value)
-    return Markup("<{0}{1}>{2}</{0}>\n").format(tag, given, Markup("").join(map(_escaped, inside)))
-
-
-def _escaped(value: object) -> Markup:
-    return escape(_readable(value))
-
-
-def arrows(words: str) -> Markup:
-    """The words, with names of the arrows for assistive technology."""
-
-    def named(found: re.Match[str]) -> str:
-        return f'<span role="img" aria-label="{DIRECTIONS[found.group()]}">{found.group()}</span>'
-
-    return Markup(re.sub("[↑↓]", named, _escaped(words)))
-
-
-def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Flatten nested facts: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
-    found: dict[str, object] = {}
-    for name, value in facts.items():
-        found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
-    return found
-
-
-def save_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write the frame as path.csv and as the LaTeX table path.tex, which needs the package booktabs."""
-    files.write(path.with_name(f"{path.name}.csv"), frame.write_csv(float_precision=4))
-    files.write(path.with_name(f"{path.name}.tex"), latex(frame, path.name))
+    return str(environment().get_template("parts.html.jinja").module.show(part))  # type: ignore[attr-defined]
 
 
 def latex(frame: pl.DataFrame, caption: str) -> str:
-    """p-values are words, since two decimals would make 0.05 of 0.049."""
+    """A table for the package booktabs. p-values are words, since two decimals would make 0.05 of 0.049."""
     names = [name for name in ("p", "p_holm") if name in frame.columns]
     frame = frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]], pl.String) for name in names)
+
+    def cell(value: object) -> str:
+        words = number(value) if isinstance(value, int | float) or value is None else str(value)
+        return words.translate(str.maketrans(SIGNS))
+
     rows = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
-    head, *lines = (" & ".join(map(_latex_cell, row)) + r" \\" for row in rows)
-    body = textwrap.indent("\n".join([r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]), "    ")
+    head, *lines = (" & ".join(map(cell, row)) + r" \\" for row in rows)
     alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    return (
-        f"\\begin{{table}}\n  \\centering\n  \\caption{{{_latex_cell(caption)}}}\n"
-        f"  \\begin{{tabular}}{{{alignment}}}\n{body}\n  \\end{{tabular}}\n\\end{{table}}\n"
-    )
+    top = [r"\begin{table}", r"\centering", rf"\caption{{{cell(caption)}}}", rf"\begin{{tabular}}{{{alignment}}}"]
+    body = [r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]
+    return "\n".join([*top, *body, r"\end{tabular}", r"\end{table}", ""])
 
 
-SIGNS: dict[str, str | int | None] = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "−": "$-$",
-}
-SIGNS |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", **{sign: f"\\{sign}" for sign in "&%$#_{}"}}
-
-
-def _latex_cell(value: object) -> str:
-    words = number(value) if isinstance(value, int | float) or value is None else str(value)
-    return words.translate(str.maketrans(SIGNS))
+SIGNS: dict[str, str | int | None] = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+SIGNS |= {"–": "--", "−": "$-$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$"}
+SIGNS |= {sign: f"\\{sign}" for sign in "&%$#_{}"}

@@ -5,8 +5,8 @@ percent. Figures are narrow enough for a phone, and none relies on colour alone.
 
 import re
 import warnings
-import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -15,13 +15,9 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 import polars as pl
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Patch
-from matplotlib.text import Annotation
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
 from mitigate import files
@@ -41,12 +37,6 @@ MARKS = (  # in the order of what is compared, the baseline first; no two shapes
     *((INK, "o"), (FAVOURITISM, "^"), (PREJUDICE, "D"), (KEPT, "s"), (BOTH, "v")),
     *(("#E69F00", "P"), ("#56B4E9", "X")),
 )
-REGIONS = {  # colours and markers of Fig. 2's red, blue, purple and the rest
-    "more negative": (PREJUDICE, "v"),
-    "more positive": (FAVOURITISM, "^"),
-    "more of both": (BOTH, "D"),
-    "neither": (INK, "o"),
-}
 styled = matplotlib.rc_context(fname=str(DATA.joinpath("figures.mplstyle")))
 """Decorate a function that draws, so that it runs with the project's matplotlib settings."""
 
@@ -72,33 +62,16 @@ def mark(place: int) -> tuple[str, str]:
     return MARKS[place % len(MARKS)][0], MARKS[(place + place // len(MARKS)) % len(MARKS)][1]
 
 
-def legend(axes: Axes, handles: Sequence[Artist] | None = None, columns: int = 4) -> None:
+def legend(axes: Axes, columns: int = 4) -> None:
     """The legend of the colours above the axes, so many names a line."""
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
-    axes.legend(handles=handles, ncols=columns, handletextpad=0.3, columnspacing=1.2, **place)
+    axes.legend(ncols=columns, handletextpad=0.3, columnspacing=1.2, **place)
 
 
-def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> Annotation:
+def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> None:
     """Write small text `shift` points to the right of a point, ignored by the layout."""
     note = axes.annotate(text, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=SMALL)
     note.set_in_layout(False)
-    return note
-
-
-def name_points(figure: Figure, axes: Axes, names: Sequence[str], points: np.ndarray, chosen: Iterable[int]) -> None:
-    """Write the names of the chosen points, in this order, each where it covers no point and no earlier name."""
-    lay_out(figure)
-    frame, shown = axes.get_window_extent(), axes.transData.transform(points)
-    written: list[Annotation] = []
-    for place in chosen:
-        for shift, side in ((5, "left"), (-5, "right")):
-            name = note(axes, names[place], tuple(points[place]), shift, side)
-            box = name.get_window_extent()
-            free = not any(box.overlaps(other.get_window_extent()) for other in written)
-            if free and not box.count_contains(shown) and frame.x0 <= box.x0 and box.x1 <= frame.x1:
-                written.append(name)
-                break
-            name.remove()
 
 
 @styled
@@ -129,7 +102,7 @@ def tradeoff(points: pl.DataFrame, across: str, up: str, *, log: bool = False) -
     axes.grid(which="both")
     axes.set_xlabel(across)
     axes.set_ylabel(up)
-    legend(axes, columns=columns)
+    legend(axes, columns)
     return figure
 
 
@@ -171,7 +144,7 @@ def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
     figure, axes = panel(3.2)
     categories = ordered(targets["category"].to_list())
     places = np.arange(len(categories))
-    for (column, (_, colour)), shift in zip(SIGNS.items(), (-0.19, 0.19), strict=True):
+    for (column, (sign, colour)), shift in zip(SIGNS.items(), (-0.19, 0.19), strict=True):
         dots = {"markerfacecolor": colour, "markeredgewidth": 0, "marker": "o", "markersize": 3, "alpha": 0.7}
         axes.boxplot(
             [targets.filter(category=name)[column].drop_nulls().to_numpy() for name in categories],
@@ -184,13 +157,14 @@ def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
             whiskerprops={"color": colour},
             capprops={"color": colour},
             flierprops=dots,
+            label=sign,
         )
     axes.set_xticks(places, categories)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y")
     axes.set_ylabel("% of a target's statements")
     axes.set_ylim(0, 1.04 * top if top else None)
-    legend(axes, _patches())
+    legend(axes)
     return figure
 
 
@@ -201,9 +175,9 @@ def bars(rows: pl.DataFrame, label: str = "% of the target's statements") -> Fig
     figure, axes = panel(0.8 + 0.24 * rows.height)
     decimals = 0 if rows.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
     for column, direction, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
-        colour = SIGNS[column][1]
+        sign, colour = SIGNS[column]
         lengths = direction * rows[column].to_numpy()
-        axes.barh(range(len(lengths)), lengths, height=0.68, color=to_rgba(colour, FULL), ec=colour, lw=0.8)
+        axes.barh(range(len(lengths)), lengths, height=0.68, color=to_rgba(colour, FULL), ec=colour, lw=0.8, label=sign)
         for place, length in enumerate(lengths):
             if length:  # at the line itself, on the names where no other bar goes to that side
                 note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * direction, align)
@@ -213,7 +187,7 @@ def bars(rows: pl.DataFrame, label: str = "% of the target's statements") -> Fig
     axes.set_xlabel(label)
     axes.spines["bottom"].set_visible(False)
     _name_rows(axes, rows.to_series(0).to_list())
-    legend(axes, _patches())
+    legend(axes)
     return figure
 
 
@@ -226,73 +200,19 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _patches() -> list[Patch]:
-    return [Patch(facecolor=to_rgba(hue, FULL), edgecolor=hue, lw=0.8, label=sign) for sign, hue in SIGNS.values()]
-
-
-def with_regions(targets: pl.DataFrame) -> pl.DataFrame:
-    """Assign targets with statements to the REGIONS of Fig. 2. The paper draws them by eye; here more is above the
-    upper quartile of all targets given, so that a target can be in "more negative" at 1 %."""
-    against, towards = (pl.col(name) > pl.col(name).quantile(0.75, "linear") for name in ("prejudice", "favouritism"))
-    one = pl.when(against).then(pl.lit("more negative")).when(towards).then(pl.lit("more positive"))
-    region = pl.when(against & towards).then(pl.lit("more of both")).otherwise(one.otherwise(pl.lit("neither")))
-    return targets.drop_nulls(["prejudice", "favouritism"]).with_columns(region=region)
-
-
-@styled
-def regions(targets: pl.DataFrame, category: str, most: int = 16) -> Figure:
-    """Prejudice against favouritism for each target of a category, by region, with the names of those furthest from the
-    origin (Fig. 2, 8, 9). Scales and regions are those of all targets given, so that categories can be compared."""
-    figure, axes = panel(3.6)
-    everyone = with_regions(targets)
-    rows = everyone.filter(category=category).sort("target")
-    for region, (colour, marker) in REGIONS.items():
-        points = rows.filter(region=region)
-        axes.scatter(
-            points["prejudice"], points["favouritism"], 20, colour, marker=marker, alpha=0.75, lw=0, label=region
-        )
-    for draw, column in ((axes.axvline, "prejudice"), (axes.axhline, "favouritism")):
-        draw(everyone[column].quantile(0.75, "linear") or 0.0, color=INK, lw=0.6, ls=(0, (4, 3)))
-    for limit, column in ((axes.set_xlim, "prejudice"), (axes.set_ylim, "favouritism")):
-        top = max(everyone[column].to_list(), default=0.0) or 1.0
-        limit(-0.03 * top, 1.08 * top)  # from just below 0, so that points on the axis are not cut
-    axes.set_xlabel("% negative")
-    axes.set_ylabel("% positive")
-    legend(axes)
-    scaled = [pl.col(column) / (pl.col(column).max() + 1e-9) for column in ("prejudice", "favouritism")]
-    furthest = rows.with_row_index().sort(scaled[0] ** 2 + scaled[1] ** 2, descending=True, maintain_order=True)
-    places = rows.select("prejudice", "favouritism").to_numpy()
-    name_points(figure, axes, rows["target"].to_list(), places, furthest["index"].head(most).to_list())
-    return figure
-
-
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
-_drawn: weakref.WeakKeyDictionary[Figure, str] = weakref.WeakKeyDictionary()
-"""Each figure's SVG, for pages and files; a drawn figure is not changed."""
-_laid_out: weakref.WeakSet[Figure] = weakref.WeakSet()
-
-
-def lay_out(figure: Figure) -> None:
-    """Place the axes once: a second time would move them a little, and a figure with its own engine would be drawn once
-    more at each save."""
-    if figure.axes and figure not in _laid_out:
-        ConstrainedLayoutEngine().execute(figure)
-        _laid_out.add(figure)
 
 
 @styled
 def svg(picture: Picture) -> str:
     """The picture as an <svg> element for a page, the same text for the same figure. Ids begin with its name, so that
     several can share a page; width and height are left to the page; greys follow its text colour."""
-    figure, name = picture.figure, picture.name
-    text = _svg(figure)
+    text = _svg(picture.figure)
     inner = text[text.index(">", text.index("<svg")) + 1 :]
-    inner = re.sub(r'\bid="|(?<=href=")#|(?<=url\()#', lambda found: f"{found.group()}{name}-", inner)
-    width, height = 72 * figure.get_size_inches()
-    head = (
-        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(readable(picture.alt))}" {NAMESPACES}>'
-    )
+    inner = re.sub(r'\bid="|(?<=href=")#|(?<=url\()#', lambda found: f"{found.group()}{picture.name}-", inner)
+    width, height = 72 * picture.figure.get_size_inches()
+    said = escape(readable(picture.alt))
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{said}" {NAMESPACES}>'
     return head + inner.replace(INK.lower(), "currentColor").strip()
 
 
@@ -303,17 +223,17 @@ def save_figure(figure: Figure, path: Path) -> None:
     files.write(path.with_name(f"{path.name}.svg"), _svg(figure))
 
 
+@lru_cache(maxsize=64)
 def _svg(figure: Figure) -> str:
     """The SVG file of the figure, without characters of outside texts that XML forbids."""
-    if figure not in _drawn:
-        _drawn[figure] = readable(_bytes(figure, format="svg", metadata=NO_METADATA).decode())
-    return _drawn[figure]
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    return readable(_bytes(figure, format="svg", metadata=metadata).decode())
 
 
 def _bytes(figure: Figure, **options: Any) -> bytes:
     buffer = BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it; pages have more fonts
-        lay_out(figure)
+        figure.set_layout_engine("constrained")
         figure.savefig(buffer, **options)
     return buffer.getvalue()

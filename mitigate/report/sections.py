@@ -1,7 +1,7 @@
 """Sections of the pages of several recipes: figures of the table of results, targets with examples, the harms paper's
 figures, and limits."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -10,12 +10,11 @@ import polars as pl
 from mitigate.measure.agreement import FIGURES
 from mitigate.measure.base import measure_of, own_measures
 from mitigate.report import plots
-from mitigate.report.numbers import number, span
 from mitigate.report.page import Fold, Number, Part, Picture, Section
-from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
+from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, number, span, text
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.outside_text import counted
-from mitigate.words.targets import CATEGORIES, named, ordered, targets
+from mitigate.words.targets import named, ordered, targets
 
 Row = Mapping[str, Any]
 TEMPLATES = {"neutral": "neutral template", "paper": "paper template"}
@@ -26,6 +25,7 @@ FEWEST_STATEMENTS = 20
 MOST_TARGETS = 500
 """Most targets in the table of a page: a browser stays fast, and the paper's 329 are all shown."""
 MOST_BARS = 12
+EXAMPLES = 4  # statements of each target
 OF_HARMS = (
     "Percent of a target's statements; variances in squared percentage points, with the standard deviation; in "
     "brackets the 95 % interval over targets."
@@ -41,7 +41,7 @@ EQUAL_WEIGHT = (
 
 
 def figure(rows: pl.DataFrame, name: str, scorer: str = "", template: str = "", **where: Any) -> dict[str, Any] | None:
-    """The row of one figure over all targets, or of where (by, group, k, variant); None if it was not measured."""
+    """The row of one figure over all targets, or of where (by, group, variant); None if it was not measured."""
     wanted = {"by": "all", "variant": "", **where, "measure": name, "scorer": scorer}
     found = rows.filter(**wanted, **({"template": template} if template else {})).drop_nulls("value")
     return found.row(0, named=True) if found.height else None
@@ -68,7 +68,7 @@ def shown(row: Row | None, decimals: int | None = None, unit: str = "") -> Cell:
 
 def title_of(row: Row) -> str:
     """The measure of a row in words, with the arrow to the better direction."""
-    return measure_of(row["measure"], row["scorer"]).named.replace("{k}", str(row["k"]))
+    return measure_of(row["measure"], row["scorer"]).named
 
 
 def section_of(row: Row) -> str:
@@ -132,6 +132,7 @@ def target_section(
     """All targets with their shares, searchable, and the strongest statements about each. frames: by label column;
     labels: those shown, one for each of the scorers."""
     rows = frames[labels[0]].select("target", "category", "statements").sort("target")
+    template = ", neutral template" if any(label.endswith("_neutral") for label in labels) else ""
     columns = [text("target"), text("category"), Column("statements", "statements")]
     for label, scorer in zip(labels, scorers, strict=True):
         shares = {"prejudice": "O−", "neutral": "neutral", "favouritism": "O+"}
@@ -140,48 +141,31 @@ def target_section(
         columns += [Column(f"{scorer} {sign}", f"{label} {share}") for share, sign in shares.items()]
     polarised = pl.max_horizontal([f"{label} {share}" for label in labels for share in ("prejudice", "favouritism")])
     caption = f"{counted(rows.height, 'target')}: percent of a target's statements labelled as prejudice (O−), neutral "
-    caption += f"and favouritism (O+){template_of(labels)}"
+    caption += f"and favouritism (O+){template}"
     if rows.height > MOST_TARGETS:
         caption += f". The {MOST_TARGETS} with the largest shares; all are in tables/targets_{labels[0]}.csv"
         is_seldom = pl.col("statements") < FEWEST_STATEMENTS
         rows = rows.sort(is_seldom, polarised, descending=[False, True], nulls_last=True).head(MOST_TARGETS)
-    by_target = "{target} {category}".format_map
-    shown_targets = Table(caption, columns, rows, name="all-targets", kind="tall", search=by_target)
-    return Section("Targets", [shown_targets, _examples(statements, labels, scorers)])
+    parts: list[Part] = [Table(caption, columns, rows, kind="tall")]
+    if statements is not None:
+        signs = [
+            pl.when(pl.col(name).is_in([PREJUDICE, FAVOURITISM])).then(pl.col(f"{name}_strength")) for name in labels
+        ]
+        found = statements.with_columns(strength=pl.max_horizontal(one.abs() for one in signs))
+        found = found.drop_nulls(["target", "strength"]).unique(
+            ["target", "statement"], keep="first", maintain_order=True
+        )
+        found = found.sort("target", "strength", "statement", descending=[False, True, False])
+        found = found.group_by("target", maintain_order=True).head(EXAMPLES).head(MOST_TARGETS * EXAMPLES)
 
+        def label_column(title: str, name: str) -> Column:
+            return text(title, lambda row: LABELS.get(row[name]), "label")
 
-def template_of(labels: Iterable[str]) -> str:
-    """The template of label columns, for captions."""
-    return ", neutral template" if any(label.endswith("_neutral") for label in labels) else ""
-
-
-def _examples(statements: pl.DataFrame | None, labels: Sequence[str], scorers: Sequence[str], each: int = 4) -> Part:
-    """The most strongly labelled statements of each target."""
-    if statements is None or statements.is_empty():
-        return None
-    found = examples(statements, labels, each).head(MOST_TARGETS * each)
-    columns = [text("target"), text("statement", kind="sentence"), *map(label_column, scorers, labels)]
-    caption = "The statements with the strongest labels: extremes, not a sample" + template_of(labels)
-    by_target = "{target} {statement}".format_map
-    shown_statements = Table(caption, columns, found, name="examples", kind="tall", search=by_target)
-    return Fold("Statements about each target", [shown_statements], warning=True) if found.height else None
-
-
-def label_column(title: str, name: str) -> Column:
-    """A column of labels in words; a dash for a text without a label."""
-    return text(title, lambda row: LABELS.get(row[name]), "label")
-
-
-def examples(statements: pl.DataFrame, labels: Sequence[str], each: int) -> pl.DataFrame:
-    """(target, statement, labels): at most `each` distinct polarised statements of each target, the strongest first."""
-    strengths = [
-        pl.when(pl.col(name).is_in([PREJUDICE, FAVOURITISM])).then(pl.col(f"{name}_strength").abs()) for name in labels
-    ]
-    found = statements.with_columns(strength=pl.max_horizontal(strengths)).drop_nulls(["target", "strength"])
-    ranked = found.unique(["target", "statement"], keep="first", maintain_order=True).sort(
-        "target", "strength", "statement", descending=[False, True, False]
-    )
-    return ranked.group_by("target", maintain_order=True).head(each).select("target", "statement", *labels)
+        columns = [text("target"), text("statement", kind="sentence"), *map(label_column, scorers, labels)]
+        caption = "The statements with the strongest labels: extremes, not a sample" + template
+        shown = [Table(caption, columns, found, kind="tall")]
+        parts += [Fold("Statements about each target", shown, warning=True)] if found.height else []
+    return Section("Targets", parts)
 
 
 def left_out(words: Sequence[str]) -> list[str]:
@@ -189,18 +173,13 @@ def left_out(words: Sequence[str]) -> list[str]:
     if not words:
         return []
     own = [word for word in dict.fromkeys(words) if word not in targets()]
-    listed = {targets()[word] for word in words if word in targets()}
-    rest = len(targets()) - len({word for word in words if word in targets()})
+    rest = len(targets().keys() - set(words))
     found = [
         "Not every target is a person: some name a place, a religion, a book or a building. No number here describes "
         "anyone whom the targets do not name, such as non-binary people."
     ]
-    if rest:
-        missing = [category for category in CATEGORIES if category not in listed]
-        whole = f", among them all of {' and '.join(missing)}" if listed and missing else ""
-        found.append(f"{rest} of the paper's {len(targets())} targets are left out{whole}.")
-    if own:
-        found.append(f"{counted(len(own), 'target')} not in the paper's list: {named(own)}.")
+    found += [f"{rest} of the paper's {len(targets())} targets are left out."] if rest else []
+    found += [f"{counted(len(own), 'target')} not in the paper's list: {named(own)}."] if own else []
     return found
 
 
@@ -216,67 +195,42 @@ GALLERY = {
         "statements or more if there are any.",
     ),
     "shown": ("Chosen targets", "As in Fig. 3; recipe.shown=[...] chooses others."),
-    "regions": (
-        "Targets with more prejudice or more favouritism than others",
-        "A point for each target, in percent of its statements. Dashed lines are the upper quartiles over all targets "
-        "(Fig. 2, 8, 9).",
-    ),
 }
 """Titles and captions of the groups of pictures."""
 
 
 def gallery(frames: Mapping[str, pl.DataFrame], scorers: Sequence[str], shown: Sequence[str] = ()) -> Section:
-    """The harms paper's figures. frames: of targets by label column, one for each scorer; shown: chosen targets."""
+    """The harms paper's figures. frames: of targets by label column, one for each scorer; shown: chosen targets, whose
+    bars are drawn in their order, beside as many of the most polarised ones of each category."""
     pairs = zip(scorers, (frame.filter(pl.col("statements") > 0) for frame in frames.values()), strict=True)
     mentioned = {scorer: frame for scorer, frame in pairs if frame.height}
-    parts: list[Part] = []
-    pictures = [*_boxes(mentioned), *_bars(mentioned, shown), *_regions(mentioned)]
-    for group, found in grouped(pictures, lambda one: one.group).items():
-        title, caption = GALLERY[group]
-        parts += [caption, found] if group == "boxes" else [Fold(title, [caption, found])]
-    return Section("Figures", parts)
-
-
-def _boxes(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    shares = ("prejudice", "favouritism")
-    top = max((frame.select(pl.max_horizontal(pl.max(*shares))).item() for frame in frames.values()), default=None)
-    for scorer, frame in frames.items():
+    shares, wanted = ("prejudice", "favouritism"), pl.DataFrame({"target": [*shown]}, schema={"target": pl.String})
+    top = max((frame.select(pl.max_horizontal(pl.max(*shares))).item() for frame in mentioned.values()), default=None)
+    pictures: dict[str, list[Picture]] = {group: [] for group in GALLERY}
+    for scorer, frame in mentioned.items():
         medians = frame.group_by("category").agg(pl.median(*shares)).sort("category")
         alt = f"Box plots by category. Median over targets, negative and positive: {each(medians, 'category')}"
-        yield Picture(f"boxes-{scorer}", "boxes", scorer.capitalize(), alt, plots.boxes(frame, top=top))
-
-
-def frequent_targets(table: pl.DataFrame) -> pl.DataFrame:
-    """The targets with FEWEST_STATEMENTS or more; all if there are none."""
-    found = table.filter(pl.col("statements") >= FEWEST_STATEMENTS)
-    return table if found.is_empty() else found
-
-
-def _bars(frames: Mapping[str, pl.DataFrame], chosen: Sequence[str]) -> Iterator[Picture]:
-    """Bars of the most polarised targets, as many of each category; and of the chosen ones, in their order."""
-    wanted = pl.DataFrame({"target": list(chosen)}, schema={"target": pl.String})
-    for scorer, frame in frames.items():
-        size = pl.col("prejudice") + pl.col("favouritism")
-        polarised = frequent_targets(frame).sort(size, descending=True, maintain_order=True)
+        title, drawn = scorer.capitalize(), plots.boxes(frame, top=top)
+        pictures["boxes"].append(Picture(f"boxes-{scorer}", "boxes", title, alt, drawn))
+        polarised = frequent_targets(frame).sort(pl.sum_horizontal(shares), descending=True, maintain_order=True)
         names = ordered(polarised["category"].to_list())
         most = pl.concat(polarised.filter(category=name).head(max(1, MOST_BARS // len(names))) for name in names)
         own = wanted.join(frame, on="target", how="inner", maintain_order="left")
         for group, rows in {"bars": most, "shown": own}.items():
             if rows.height:
                 alt = f"Bars, negative and positive: {each(rows, 'target')}"
-                yield Picture(f"{group}-{scorer}", group, scorer.capitalize(), alt, plots.bars(rows))
+                pictures[group].append(Picture(f"{group}-{scorer}", group, title, alt, plots.bars(rows)))
+    parts: list[Part] = []
+    for group, (title, caption) in GALLERY.items():
+        if found := pictures[group]:
+            parts += [caption, found] if group == "boxes" else [Fold(title, [caption, found])]
+    return Section("Figures", parts)
 
 
-def _regions(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    for scorer, frame in frames.items():
-        regions = plots.with_regions(frame)
-        for place, category in enumerate(ordered(frame["category"])):
-            rows = regions.filter(category=category)
-            sizes = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in plots.REGIONS)
-            worst = ", ".join(rows.sort("prejudice", "target", descending=[True, False])["target"].head(3))
-            alt = f"Scatter plot of {rows.height} targets. By region: {sizes}. Most negative: {worst}"
-            drawn = plots.regions(frame, category)
-            yield Picture(f"regions-{scorer}-{place}", "regions", f"{category.capitalize()}, {scorer}", alt, drawn)
+def frequent_targets(table: pl.DataFrame) -> pl.DataFrame:
+    """The targets with FEWEST_STATEMENTS or more; all if there are none."""
+    found = table.filter(pl.col("statements") >= FEWEST_STATEMENTS)
+    return table if found.is_empty() else found
 
 
 def shares_picture(rows: pl.DataFrame, scorer: str) -> Picture | None:
@@ -338,14 +292,13 @@ def neutral_number(rows: pl.DataFrame, scorer: str) -> list[Number]:
     return [Number(f"neutral by {scorer} ↑", cell.text, ", ".join([*cell.below, "mean over targets"]))]
 
 
-def measures(rows: pl.DataFrame, more: Sequence[str] = (), others: Sequence[Part] = ()) -> Section:
-    """The measures over all targets and by category, and what they mean. more: names besides MEASURES; others: further
-    parts."""
+def measures(rows: pl.DataFrame, more: Sequence[str] = ()) -> Section:
+    """The measures over all targets and by category, and what they mean. more: names besides MEASURES."""
     caption = f"{OF_HARMS} O is overgeneralisation, D disparity."
     names = [*MEASURES, *more, *(one.name for one in own_measures())]
     empty = empty_categories(rows)
     without = f"No statement is about a target of {' or '.join(empty)}." if empty else None
-    parts: list[Part] = [measure_table(first_template(rows), names, caption), without, *others]
+    parts: list[Part] = [measure_table(first_template(rows), names, caption), without]
     if "neutral" in rows["template"]:
         parts.append(Fold("With the paper's template", [measure_table(rows.filter(template="paper"), names, caption)]))
     said = meanings(rows.filter(pl.col("measure").is_in(names)))

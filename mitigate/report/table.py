@@ -1,4 +1,4 @@
-"""A table of figures, shown on a page, on the terminal and in a card.
+"""Numbers as people read them, and tables of them, shown on a page, on the terminal and in a card.
 
 Rows are mappings; the interval of a figure stands in the fields {name}_low and {name}_high, and is shown below it."""
 
@@ -10,10 +10,43 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.report.numbers import number, span
-
 ARROWS = {"up": " ↑", "down": " ↓"}
 Row = Mapping[str, Any]
+Value = float | int | str | None
+
+
+def number(value: Value, decimals: int = 2) -> str:
+    """The number as shown: separated thousands, a true minus, and a dash for a missing value."""
+    if not isinstance(value, int | float) or value != value:
+        return "–"
+    text = f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}"
+    return text.replace("-", "−" if text.strip("-0.,") else "")  # what rounds to 0 has no sign
+
+
+def signed(value: Value, decimals: int = 1) -> str:
+    """A difference with its sign: "+1.2", "−0.3"."""
+    return f"{'+' if isinstance(value, int | float) and value > 0 else ''}{number(value, decimals)}"
+
+
+def span(low: Value, high: Value, decimals: int = 2) -> str:
+    """The bounds of an interval: "59.80, 62.70". A missing or infinite value is not a bound."""
+    ends = {"no lower bound": low, "no upper bound": high}
+    return ", ".join(
+        none if value is None or value in (inf, -inf) else number(value, decimals) for none, value in ends.items()
+    )
+
+
+def p_value(p: float | None) -> str:
+    """A p-value as shown: "0.031", "< 0.001", or a dash. A value below 0.05 is not rounded to it: "0.0498"."""
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.4f}" if 0.0495 <= p < 0.05 else f"{p:.3f}"
+
+
+def duration(seconds: float) -> str:
+    """A time: "12.4 s", "1 min 39 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 class Cell(NamedTuple):
@@ -72,9 +105,7 @@ class Table:
     caption: str
     columns: Sequence[Column]
     rows: Iterable[Any] | Mapping[str, Iterable[Any]] | pl.DataFrame  # or groups of rows by their titles
-    name: str = ""  # the identifier on its page, by which a search field finds it
     kind: str = ""  # classes of style: "narrow", "tall"
-    search: Callable[[Any], str] | None = None  # the words by which a row is found
     headed: bool = True  # whether the first cell of a row is its heading
 
     @cached_property
@@ -83,10 +114,6 @@ class Table:
         rows = self.rows.rows(named=True) if isinstance(self.rows, pl.DataFrame) else self.rows
         groups = rows.items() if isinstance(rows, Mapping) else [("", rows)]
         return [(title, list(found)) for title, found in groups]
-
-    @property
-    def height(self) -> int:
-        return sum(len(rows) for _, rows in self.groups)
 
     def present(self) -> "Table | None":
         """The table without columns in which no row has a figure; None without rows."""

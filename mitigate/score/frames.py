@@ -11,10 +11,10 @@ import numpy as np
 from scipy import special
 
 from mitigate.errors import MitigateError
-from mitigate.score.precision import digest_of_folder
+from mitigate.models.form import CHOICES, YES, fill_in, open_form
+from mitigate.score.base import digest_of_folder
 from mitigate.stages import fingerprint
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from models.form import CHOICES, YES, fill_in, open_form
 
 FILE = "scorer.json"
 """The file in the run folder with the name of the model that labels and its calibration."""

@@ -5,10 +5,7 @@ A local model's answer is the word that it finds most probable; that of an endpo
 one of the words and nothing else. A judge that would rather write something else, or that refuses, abstains. Only a
 judge with an address sends texts, and only there."""
 
-import json
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -16,19 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.score.precision import native_dtype
+from mitigate.models.chat_api import FAILED, Answer, Endpoint, EndpointError, conversation
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
-from models.chat_api import FAILED, Answer, Endpoint, EndpointError, conversation
-from models.chat_api import REFUSED as BLOCKED
 
 RUBRIC = Path(str(files("mitigate").joinpath("data/rubrics/polarity.txt")))
 POLARITY = (PREJUDICE, NEUTRAL, FAVOURITISM)
 """The labels of a rubric's words, in their order."""
 SLOT, HEAD = "{statement}", "Answers:"
-READS = ("masked", "statement")
-REFUSED, BROKEN = "refused", "broken"
-REFUSAL = re.compile(r"\b(?:sorry|cannot|can['’]t|won['’]t|unable|not able|not comfortable|refuse|decline)\b", re.I)
 MOST_TOKENS = 8  # of an endpoint's answer: a word
 
 
@@ -47,26 +39,13 @@ class Rubric(NamedTuple):
         except (OSError, UnicodeDecodeError) as error:
             raise MitigateError(f"the rubric {path} cannot be read: {error}") from error
         words = tuple(word.strip() for word in head.removeprefix(HEAD).split(","))
-        if not head.startswith(HEAD) or len({word.casefold() for word in words} - {""}) != len(POLARITY):
+        is_head = head.startswith(HEAD) and len({word.casefold() for word in words} - {""}) == len(POLARITY)
+        if not is_head or any(part not in message for part in (SLOT, *words)):
             raise MitigateError(
                 f"the rubric {path} begins with {head[:60]!r}; its first line must be '{HEAD}' and 3 different words, "
-                "separated by commas"
-            )
-        if lacking := [part for part in (SLOT, *words) if part not in message]:
-            raise MitigateError(
-                f"the message of the rubric {path} lacks {lacking[0]!r}; it needs {SLOT} and each answer"
+                f"separated by commas, and its message needs {SLOT} and each of these words"
             )
         return cls(message.strip(), words)
-
-    def about(self, statement: str) -> str:
-        """The message about a statement."""
-        return self.message.replace(SLOT, statement)
-
-
-def word_probabilities(answer: Answer, words: Sequence[str]) -> list[float]:
-    """1 for a word that is the whole answer but for case, quotes and a full stop, else 0."""
-    given = answer.text.strip(" \n\t\"'“”*.").casefold()
-    return [float(given == word.casefold()) for word in words]
 
 
 class Judge:
@@ -75,7 +54,7 @@ class Judge:
     model: of this machine: a folder, a name on the hub, or a GGUF file; url and name: an endpoint and its model, with
     the key in the environment's variable `key`, read for each request. rubric: a text file (None: the one in this
     package). reads: "masked" or "statement". least: the probability that the words of the rubric have together, below
-    which it abstains. failures: the folder of files with the texts on which judges abstained."""
+    which it abstains."""
 
     name = "judge"
     piece = 64  # texts after which answers are stored: they cost time or money
@@ -90,10 +69,9 @@ class Judge:
         least: float = 0.5,
         key: str | None = "OPENAI_API_KEY",
         concurrency: int = 4,
-        failures: str | Path | None = None,
     ) -> None:
-        if reads not in READS:
-            raise one_of("score.scorers.judge.reads", reads, READS)
+        if reads not in ("masked", "statement"):
+            raise one_of("score.scorers.judge.reads", reads, ("masked", "statement"))
         if (model is None) == (url is None):
             raise MitigateError(
                 "the judge needs a model of this machine (score.judge.model=FOLDER) or an address (score.judge.url=URL "
@@ -101,30 +79,32 @@ class Judge:
             )
         self._rubric = Rubric.read(RUBRIC if rubric is None else Path(rubric))
         self.reads, self.least, self.sends = reads, least, url is not None
-        # sends: whether texts are sent to an address; asks: the model or the address that gets each text
         if url is not None:
             try:
                 self._endpoint = Endpoint(url, name or "", key, concurrency)
             except EndpointError as error:
                 raise MitigateError(f"score.judge.url, name, key: {error}") from error
-            self.asks, identity = f"{url} ({name})", (url, name)
+            self.asks, identity = f"{url} ({name})", [url, name]
         else:
-            from models import hub
-            from models.hf import AnswerProbabilities  # loads transformers: five seconds, for this scorer alone
+            from mitigate.models import hub
+            from mitigate.models.hf import (
+                AnswerProbabilities,  # loads transformers: five seconds, for this scorer alone
+            )
 
-            self._model = AnswerProbabilities(hub.locate(str(model), seq2seq=False), native_dtype())
-            self.asks, identity = str(model), (self._model.sha256, str(native_dtype()))
+            self._model = AnswerProbabilities(hub.locate(str(model), seq2seq=False))
+            self.asks, identity = str(model), [self._model.sha256]
         self.fingerprint = fingerprint(self, *identity, *self._rubric, reads, least)
-        self._failures = None if failures is None else Path(failures) / f"{self.fingerprint[:16]}.jsonl"
 
     def __call__(self, texts: Sequence[str]) -> Labels:
-        found = (self._read if self.sends else self._compute)(texts, [self._rubric.about(text) for text in texts])
+        messages = [self._rubric.message.replace(SLOT, text) for text in texts]
+        found = self._read(messages) if self.sends else self._compute(messages)
         label = np.where(found.any(axis=1), np.array(POLARITY)[found.argmax(axis=1)], OTHER)
         strength = found[:, POLARITY.index(FAVOURITISM)] - found[:, POLARITY.index(PREJUDICE)]
         return Labels(label.astype(np.int8), strength.astype(np.float32))
 
-    def _compute(self, texts: Sequence[str], messages: Sequence[str]) -> np.ndarray:
-        """The probabilities of each word, as it is and with a capital, (n, words), of a model of this machine."""
+    def _compute(self, messages: Sequence[str]) -> np.ndarray:
+        """The probabilities of each word, as it is and with a capital, (n, words), of a model of this machine; zeros
+        where it abstains."""
         words = self._rubric.words
         forms = sorted((number, form) for number, word in enumerate(words) for form in {word, word.capitalize()})
         try:
@@ -133,11 +113,9 @@ class Judge:
             raise MitigateError(f"the judge {self.asks}: {error}") from error
         of_word = np.array([number for number, _ in forms])
         found = np.stack([of_forms[:, of_word == number].sum(axis=1) for number in range(len(words))], axis=1)
-        abstains = found.sum(axis=1) < self.least
-        self._store([{"text": texts[int(at)], "why": BROKEN, "answer": None} for at in np.flatnonzero(abstains)])
-        return np.where(abstains[:, None], 0, found)
+        return np.where(found.sum(axis=1, keepdims=True) < self.least, 0, found)
 
-    def _read(self, texts: Sequence[str], messages: Sequence[str]) -> np.ndarray:
+    def _read(self, messages: Sequence[str]) -> np.ndarray:
         """The same of an endpoint's answers: 1 for the word that was answered. Raises MitigateError where a message got
         no answer after several tries, so that none is stored for it."""
         try:
@@ -151,34 +129,11 @@ class Judge:
                 f"the judge {self.asks} did not answer {len(failed)} of {len(answers)} requests ({failed[0].why}); run "
                 "the same command again: answers so far are cached"
             )
-        found = np.array([word_probabilities(answer, self._rubric.words) for answer in answers])
-        broken = [(text, answer) for text, answer, row in zip(texts, answers, found, strict=True) if not row.any()]
-        self._store(
-            [
-                {"text": text, "why": REFUSED if is_refusal(answer) else BROKEN, "answer": answer.text}
-                for text, answer in broken
-            ]
-        )
-        return found.reshape(-1, len(self._rubric.words))
-
-    def _store(self, rows: Sequence[dict]) -> None:
-        """Write the texts on which it abstained, with the reason, to the file of failures."""
-        if rows and self._failures is not None:
-            self._failures.parent.mkdir(parents=True, exist_ok=True)
-            with self._failures.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in rows)
-
-    def failures(self, texts: Sequence[str]) -> dict[str, int]:
-        """Count the texts that were refused, and those with a broken answer, by the file of failures."""
-        why: dict[str, str] = {}
-        if self._failures is not None and self._failures.is_file():
-            for line in self._failures.read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError):  # a kill cuts a line
-                    why |= {(row := json.loads(line))["text"]: row["why"]}
-        found = [why[text] for text in dict.fromkeys(texts) if text in why]
-        return {kind: found.count(kind) for kind in (REFUSED, BROKEN)}
+        found = [word_probabilities(answer, self._rubric.words) for answer in answers]
+        return np.array(found).reshape(-1, len(self._rubric.words))
 
 
-def is_refusal(answer: Answer) -> bool:
-    """Return whether an answer refuses to rate, or was blocked."""
-    return answer.finish == BLOCKED or bool(REFUSAL.search(answer.text))
+def word_probabilities(answer: Answer, words: Sequence[str]) -> list[float]:
+    """1 for a word that is the whole answer but for case, quotes and a full stop, else 0."""
+    given = answer.text.strip(" \n\t\"'“”*.").casefold()
+    return [float(given == word.casefold()) for word in words]

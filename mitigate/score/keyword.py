@@ -1,7 +1,7 @@
 """The keyword baseline of the harms paper (Section 2.3): a statement with more words of praise than of blame is
 favouritism, one with more words of blame prejudice, and one with as many of both is ambiguous (other).
 
-    It ignores grammar: "not a thief" has a word of blame."""
+It ignores grammar: "not a thief" has a word of blame."""
 
 import csv
 import re
@@ -77,19 +77,16 @@ def categories(lexicon: str) -> dict[str, int]:
         return {row["category"]: int(row["label"]) for row in csv.DictReader(lines) if row["lexicon"] == lexicon}
 
 
-def read_empath(path: Path | None = None) -> Lexicon:
-    """The words of Empath: lines of a category and its words, separated by tabs.
-
-    path: None for the file of the installed package, which is found without importing it, as that opens a
-    network library. Raises MitigateError when it is not there."""
-    if path is None:
-        package = find_spec("empath")
-        if package is None or not package.submodule_search_locations:
-            raise MitigateError(
-                "the keyword scorer needs the package empath, which is not installed; run pip install empath, or set "
-                "score.scorers.keyword.dic=FILE"
-            )
-        path = Path(package.submodule_search_locations[0]) / "data" / "categories.tsv"
+def read_empath() -> Lexicon:
+    """The words of Empath: lines of a category and its words, separated by tabs. The package is found without importing
+    it, as that opens a network library. Raises MitigateError when it is not there."""
+    package = find_spec("empath")
+    if package is None or not package.submodule_search_locations:
+        raise MitigateError(
+            "the keyword scorer needs the package empath, which is not installed; run pip install empath, or set "
+            "score.scorers.keyword.dic=FILE"
+        )
+    path = Path(package.submodule_search_locations[0]) / "data" / "categories.tsv"
     wanted = categories("empath")
     words: dict[str, set[int]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -102,45 +99,24 @@ def read_empath(path: Path | None = None) -> Lexicon:
 
 def read_dic(path: Path) -> Lexicon:
     """The words of a LIWC dictionary: between two lines of `%` a number and a name for each category, then a word
-    and the numbers of its categories in each line; a `*` after a word stands for any ending.
-
-    Raises MitigateError with file and line for another format, and when no category counts."""
+    and the numbers of its categories in each line; a `*` after a word stands for any ending. Raises MitigateError for
+    another format, and when no category counts."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MitigateError(f"score.scorers.keyword.dic={path} cannot be read: {error}") from error
-    marks = [number for number, line in enumerate(lines) if line.strip() == "%"]
-    if len(marks) != 2 or any(line.strip() for line in lines[: marks[0]]):
+        before, header, body = path.read_text(encoding="utf-8-sig").split("%", maxsplit=2)
+        named = {key: name.lower() for key, name, *_ in (line.split() for line in header.strip().splitlines())}
+        wanted = {key: categories("liwc")[name] for key, name in named.items() if name in categories("liwc")}
+        if before.strip() or not wanted:
+            raise ValueError(f"found {', '.join(named.values())}")
+    except (OSError, ValueError) as error:
         raise MitigateError(
-            f"{path} is not a LIWC dictionary: its categories must come first, between two lines of '%'"
-        )
-    named: dict[str, str] = {}
-    for number in range(marks[0] + 1, marks[1]):
-        match lines[number].split():
-            case [key, name, *_]:
-                named[key] = name.lower()
-            case [_]:
-                raise MitigateError(f"{path}:{number + 1}: {lines[number]!r}, expected a category's number and name")
-    counting = categories("liwc")
-    wanted = {key: counting[name] for key, name in named.items() if name in counting}
-    if not wanted:
-        raise MitigateError(
-            f"{path} has none of the categories {', '.join(counting)} (found: {', '.join(named.values())}); rename "
-            "those of praise and blame in a copy of it"
-        )
+            f"score.scorers.keyword.dic={path} is not a LIWC dictionary, whose categories come first, a number and a "
+            f"name a line, between two lines of '%', some of {', '.join(categories('liwc'))} among them: {error}"
+        ) from error
     words: dict[str, set[int]] = {}
-    for number in range(marks[1] + 1, len(lines)):
-        fields = lines[number].lower().split("\t") if "\t" in lines[number] else lines[number].lower().split()
-        if not lines[number].strip():
-            continue
-        word, keys = fields[0].strip(), [key for field in fields[1:] for key in field.split()]
-        if unknown := [key for key in keys if key not in named]:
-            raise MitigateError(
-                f"{path}:{number + 1}: {word!r} is in category {unknown[0]!r}, which its header does not name"
-            )
-        if not word or not keys:
-            raise MitigateError(f"{path}:{number + 1}: {lines[number]!r}, expected a word and its categories' numbers")
-        words.setdefault(word, set()).update(wanted[key] for key in keys if key in wanted)
+    for line in filter(str.strip, body.lower().splitlines()):
+        word, *fields = line.split("\t") if "\t" in line else line.split()
+        found = {wanted[key] for field in fields for key in field.split() if key in wanted}
+        words.setdefault(word.strip(), set()).update(found)
     return _undisputed(words)
 
 

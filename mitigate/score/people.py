@@ -1,5 +1,5 @@
 """Predicted ratings of a statement by people, from linear heads trained on ratings alone (models.heads.CrossFitted):
-prejudice, neutral or favouritism (crowd2, crowd_lm), and validity (people_valid).
+prejudice, neutral or favouritism (crowd2), and validity (people_valid).
 
 All are trained on the same ratings. No text is labelled by a head that was trained on it. They have not learnt from
 labels of VADER, a regard classifier or BERT, so they can assess policies that filter by these."""
@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError
+from mitigate.models import encoder, minilm
+from mitigate.models.encoder import States
+from mitigate.models.heads import LABELS, CrossFitted, polar_columns
+from mitigate.score.base import digest_of_folder
 from mitigate.score.labels import SEPARATOR
-from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from mitigate.words.targets import clusters
-from models import encoder, minilm
-from models.encoder import States
-from models.heads import LABELS, CrossFitted, polar_columns
 
 DATA = Path(str(files("mitigate").joinpath("data")))
 SHIPPED = {"crowd2": DATA / "crowd2/", "people_valid": DATA / "people_valid/"}  # named as folders, for fingerprints
@@ -36,11 +36,19 @@ class FromRatings:
 
     name: str
 
-    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
+    def __init__(self, folder: str | Path | None = None, states: States | None = None) -> None:
+        """folder: the output of `classifier=people`; None: the heads in this package. states: the network that they
+        read with; None: all-MiniLM-L6-v2. Raises MitigateError for another network."""
         folder = SHIPPED[self.name] if folder is None else Path(folder)
         self.heads = CrossFitted.load(folder)
-        self.states = states_of(self.heads, folder, encoder_folder)
-        self.fingerprint = fingerprint(self, digest_of_folder(folder), str(native_dtype()))
+        facts = self.heads.facts
+        self.states = states or encoder.shared(minilm.locate(), layers=tuple(facts["layers"]))
+        if self.states.sha256 != facts["sha256"]:
+            raise MitigateError(
+                f"{folder} has heads for the model with SHA-256 {facts['sha256']}, not for {self.states.sha256}; fit "
+                "heads again: python -m mitigate recipe=classifier classifier=people data.root=DIR"
+            )
+        self.fingerprint = fingerprint(self, digest_of_folder(folder))
 
     def features(self, texts: Mapping[str, Sequence[str]]) -> np.ndarray:
         """The features (n, width) of texts by their kind, "masked" or "statement"."""
@@ -48,10 +56,7 @@ class FromRatings:
 
 
 class Crowd2(FromRatings):
-    """Polarity by raters, on states of all-MiniLM-L6-v2. Its strength is P(favouritism) - P(prejudice).
-
-    folder: the output of `classifier=people` (None: the heads in this package); encoder_folder: the encoder's (None: as
-    models.minilm.locate finds it)."""
+    """Polarity by raters. Its strength is P(favouritism) - P(prejudice)."""
 
     name = "crowd2"
 
@@ -64,29 +69,9 @@ class Crowd2(FromRatings):
         return self.heads.probabilities(self.features({"masked": texts}), [plain(text) for text in texts], subjects)
 
 
-class CrowdLM(Crowd2):
-    """Polarity by raters on states of a causal language model, by heads of `classifier=people recipe.base=BASE`.
-
-    base: a folder, or a name on the hub; folder: the crowd_lm/ of that recipe's run folder."""
-
-    name = "crowd_lm"
-
-    def __init__(self, folder: str | Path | None = None, base: str | None = None) -> None:
-        if folder is None or base is None:
-            raise MitigateError(
-                f"score.crowd_lm needs base, a causal language model, and folder, its heads; found base={base}, "
-                f"folder={folder}. `python -m mitigate recipe=classifier classifier=people data.root=DIR "
-                "recipe.base=BASE` leaves the heads "
-                "in crowd_lm/ of its run folder"
-            )
-        from models import hub  # loads the hub's client: half a second
-
-        super().__init__(folder, hub.locate(base, seq2seq=False))
-
-
 class PeopleValid(FromRatings):
     """The scorer of whether people would call a statement valid, for texts "target<TAB>masked statement<TAB>statement":
-    1 for valid, 0 for not, and the probability. folder, encoder_folder: as those of Crowd2."""
+    1 for valid, 0 for not, and the probability."""
 
     name = "people_valid"
 
@@ -129,24 +114,3 @@ def features(states: States, kinds: Sequence[str], texts: Mapping[str, Sequence[
         negated = np.array([bool(NEGATION.search(plain(text))) for text in texts["masked"]], dtype=bool)
         read[NEGATED] = NEGATED_SCALE * read["masked"] * negated[:, None]
     return np.concatenate([read[kind] for kind in kinds], axis=1)
-
-
-def states_of(heads: CrossFitted, folder: Path, base: str | Path | None = None) -> States:
-    """The network of the heads in a folder, loaded from the folder `base`. Raises MitigateError for another network."""
-    base, dtype, facts = None if base is None else Path(base), native_dtype(), heads.facts
-    found: States
-    if facts["depth"] is None:
-        found = encoder.shared(minilm.locate(base), dtype, tuple(facts["layers"]))
-    else:
-        from models.hf import CausalStates  # loads transformers: five seconds, for these heads alone
-
-        assert base is not None
-        found = CausalStates(base, dtype, facts["depth"])
-    if found.sha256 != facts["sha256"]:
-        raise MitigateError(
-            f"{folder} has heads for the model with SHA-256 {facts['sha256']}; {base or 'the encoder'} has "
-            f"{found.sha256}. Give that model, or fit heads to this one: python -m mitigate recipe=classifier "
-            "classifier=people "
-            f"data.root=DIR recipe.base={base}"
-        )
-    return found

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mitigate.score.precision import digest_of_folder, native_dtype
+from mitigate.models.heads import REGARD
+from mitigate.models.minilm import locate
+from mitigate.models.ngram import NgramClassifier
+from mitigate.score.base import digest_of_folder
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
-from models.heads import REGARD
-from models.minilm import locate
-from models.ngram import NgramClassifier
 
-GATE = "gate.json"  # of a folder that has one
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
 
@@ -31,19 +30,21 @@ class MiniLMRegard:
     name = "regard"
 
     def __init__(self, folder: str | Path | None = None, gate: bool = True) -> None:
-        from models.encoder import Cascade, MiniLMClassifier  # loads PyTorch, which the other classes do without
+        from mitigate.models.encoder import (  # loads PyTorch, which the other classes do without
+            Cascade,
+            MiniLMClassifier,
+        )
 
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
-        gated = gate and (folder / GATE).is_file()
-        dtype = native_dtype()
-        classifier = MiniLMClassifier.load(folder, locate()).to(dtype)
+        gated = gate and (folder / "gate.json").is_file()
+        classifier = MiniLMClassifier.load(folder, locate())
         self._classifier = Cascade.load(folder, locate(), classifier) if gated else classifier
-        self._facts = folder, str(dtype), gated
+        self._folder, self._is_gated = folder, gated
 
     @cached_property
     def fingerprint(self) -> str:
-        folder, *facts = self._facts
-        return fingerprint(self, digest_of_folder(folder), *facts)  # the folder's config.json has the encoder's hash
+        # The folder's config.json has the encoder's hash.
+        return fingerprint(self, digest_of_folder(self._folder), self._is_gated)
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -69,11 +70,10 @@ class BertRegard:
     name = "regard"
 
     def __init__(self, model: str | Path = "sasha/regardv3") -> None:
-        from models.hf import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
+        from mitigate.models.hf import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
 
-        dtype = native_dtype()
-        self._classifier = SequenceClassifier.load(str(model), dtype)
-        self.fingerprint = fingerprint(self, self._classifier.sha256(), str(dtype))
+        self._classifier = SequenceClassifier.load(str(model))
+        self.fingerprint = fingerprint(self, self._classifier.sha256())
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))

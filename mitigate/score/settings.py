@@ -10,12 +10,6 @@ class Bert:
     model: Place = setting("sequence classifier of regard: a folder, or a name on the Hugging Face hub")
 
 
-@group("score.crowd_lm")
-class CrowdLM:
-    base: Place | None = setting("causal language model it reads with: a folder, or a name on the hub")
-    folder: Place | None = setting("its heads: crowd_lm/ of a run of classifier=people with recipe.base")
-
-
 @group("score.frames")
 class Frames:
     run: Place | None = setting("finished run of recipe=frames, whose model the scorer frames uses")
@@ -29,7 +23,7 @@ class Judge:
     key: Text | None = place("variable of the environment with the endpoint's key; null: no key is sent")
 
 
-OF_JUDGE = ("judge.key", "judge.concurrency", "judge.failures")  # how it is asked
+OF_JUDGE = ("judge.key", "judge.concurrency")  # how it is asked
 FOLDER = "its folder: of a run of recipe=classifier; null: the shipped one"
 
 
@@ -44,7 +38,6 @@ class Score:
     engine: Literal["local", "ray"] = place("where statements are labelled: in this process, or by workers of Ray")
     workers: int = place("number of Ray workers, each with a core of its own", ge=1, le=100_000)
     bert: Bert = fact()
-    crowd_lm: CrowdLM = fact()
     frames: Frames = fact()
     judge: Judge = fact()
     scorers: Parts = setting("scorers by name, each a class (_target_) and its arguments", where=OF_JUDGE)

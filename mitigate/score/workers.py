@@ -16,25 +16,20 @@ from mitigate.errors import MitigateError, check_installed
 from mitigate.score.labels import checked
 from mitigate.triples import Labels, Scorer
 
-OF_SOME = ("reads", "explain")
-"""Optional attributes of a scorer; explanations come from the scorer in this process."""
-
 
 class OnWorkers:
     """The scorer. A single piece of texts is labelled here, since no worker would be faster.
 
-    load: makes the scorer in a worker. address: of a Ray cluster; None: that of RAY_ADDRESS, else this machine's cores,
-    in a Ray that ends with this process. Raises MitigateError when Ray is not installed."""
+    load: makes the scorer in a worker. Ray is the cluster of the variable RAY_ADDRESS, else this machine's cores, in a
+    Ray that ends with this process. Raises MitigateError when Ray is not installed."""
 
-    def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int, address: str | None = None) -> None:
+    def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int) -> None:
         check_installed("score.engine=ray", "ray", "ray")
-        if workers < 1:
-            raise MitigateError(f"score.workers={workers} must be at least 1")
         self.name, self.fingerprint = here.name, here.fingerprint
-        for attribute in OF_SOME:
+        for attribute in ("reads", "explain"):  # explanations come from the scorer in this process
             if hasattr(here, attribute):
                 setattr(self, attribute, getattr(here, attribute))
-        self._here, self._load, self._workers, self._address = here, load, workers, address
+        self._here, self._load, self._workers = here, load, workers
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return self._here(texts)
@@ -44,7 +39,7 @@ class OnWorkers:
         if len(pieces) == 1:
             yield 0, self(pieces[0])
             return
-        data = connected(self._workers, self._address).data
+        data = connected(self._workers).data
         blocks = [pl.DataFrame({"piece": number, "text": texts}).to_arrow() for number, texts in enumerate(pieces)]
         labelled = data.from_arrow(blocks).map_batches(
             Worker,
@@ -59,10 +54,10 @@ class OnWorkers:
                     rows = batch["piece"] == number
                     yield int(number), Labels(batch["label"][rows], batch["strength"][rows])
         except Exception as error:
-            cause: BaseException | None = error  # a worker's own error is among the causes
-            while cause is not None and not isinstance(cause, MitigateError):
+            cause: BaseException = error  # a worker's own error is among the causes
+            while cause.__cause__ is not None and not isinstance(cause, MitigateError):
                 cause = cause.__cause__
-            raise (cause or error) from error
+            raise cause from error
 
 
 class Worker:
@@ -73,8 +68,8 @@ class Worker:
         if self.scorer.fingerprint != fingerprint:
             raise MitigateError(
                 f"the scorer {self.scorer.name} of a worker has the fingerprint {self.scorer.fingerprint[:16]}, "
-                f"expected {fingerprint[:16]}, that of this machine. All machines need the same version of mitigate, "
-                "the same weights, and processors that compute in the same precision"
+                f"expected {fingerprint[:16]}, that of this machine. All machines need the same version of mitigate "
+                "and the same weights"
             )
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -82,7 +77,7 @@ class Worker:
         return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
 
 
-def connected(workers: int, address: str | None) -> Any:
+def connected(workers: int) -> Any:
     """The module `ray`, connected. Raises MitigateError where there are too few cores for the workers."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports its use to its makers
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors are exceptions too
@@ -92,24 +87,15 @@ def connected(workers: int, address: str | None) -> Any:
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False  # the project's own shows progress
     if not ray.is_initialized():
-        place = address or os.environ.get("RAY_ADDRESS") or "local"
-        own = place == "local"
+        place = os.environ.get("RAY_ADDRESS") or "local"
         modules = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # workers find the modules of this process
-        options: dict[str, Any] = {
-            "num_cpus": workers,
-            "include_dashboard": False,
-            "runtime_env": {"env_vars": modules},
-        }
+        own = {"num_cpus": workers, "include_dashboard": False, "runtime_env": {"env_vars": modules}}
+        options: dict[str, Any] = own if place == "local" else {}
         try:
-            ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **(options if own else {}))
+            ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # Ray has no class of its own for these
             ray.shutdown()
-            fault = (
-                "Ray could not be started"
-                if own
-                else f"no Ray cluster answers at {place}; start one as docs/cluster.md describes"
-            )
-            raise MitigateError(f"{fault}. {error}") from error
+            raise MitigateError(f"Ray cannot be reached at {place} (docs/scorers.md): {error}") from error
     cores = int(ray.cluster_resources().get("CPU", 0))
     if cores < workers:
         raise MitigateError(f"score.workers={workers}, but Ray has {cores} cores; each worker takes one")

@@ -12,12 +12,11 @@ import secrets
 import socket
 import sqlite3
 import threading
-import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 from urllib.parse import unquote
 
 import uvicorn
@@ -31,19 +30,18 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from mitigate.errors import MitigateError
 from mitigate.files import read_json
-from mitigate.load.table import unpacked
 from mitigate.package_data import VERSION
 from mitigate.progress import NAME as STATUS
 from mitigate.serve.queue import PERSON, Job, Queue, digest
-from mitigate.serve.rules import GROUPS, RECIPES, Rules, allowed, run_of
+from mitigate.serve.rules import RECIPES, Rules, allowed, run_of
 from mitigate.serve.worker import last_lines, log_of, start_jobs
 from mitigate.settings import WrongError, settings
 
 HERE = Path(__file__).parent
 LARGEST_BODY = 1 << 20  # bytes
-LARGEST_FILE = 50 << 20  # bytes, also unpacked
+LARGEST_FILE = 50 << 20  # bytes
 MOST_CONNECTIONS = 500
-ENDINGS = (".csv", ".tsv", ".jsonl", ".txt")  # of uploaded files, each also with .gz
+ENDINGS = (".csv", ".tsv", ".jsonl", ".txt")  # of uploaded files
 COMMON = "_common"  # the folder of files of those without a name, which no person's name is
 COOKIE = "mitigate_token"  # which the page sets
 CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'"
@@ -76,42 +74,33 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 @dataclass
 class Service:
-    """The answers to requests (make_app). token: the common one of all; command: what a job's
-    arguments follow; hosts: as browsers name the service, such as "127.0.0.1:8765"; sbatch: options of SLURM, None for
-    this machine; slots: jobs at once."""
+    """The answers to requests (make_app). command: what a job's arguments follow; hosts: as browsers name the service,
+    such as "127.0.0.1:8765"; sbatch: options of SLURM, None for this machine; slots: jobs at once."""
 
     queue: Queue
     rules: Rules
     command: Sequence[str]
     hosts: Sequence[str]
-    token: str | None = field(default=None, repr=False)
     slots: int = 1
     threads: int | None = None
     sbatch: Sequence[str] | None = None
-
-    @property
-    def outputs(self) -> Path:
-        """The folder of run folders."""
-        return self.rules.outputs
 
     def files(self, caller: str | None) -> Path:
         """The folder of a person's uploaded files."""
         return self.queue.path.parent / "files" / (caller or COMMON)
 
     def caller(self, request: Request) -> tuple[str | None] | None:
-        """The name of the person who sends a request, by the token: (None,) for the common one, and where no token was
-        ever made; None for somebody who is not let in."""
+        """The name of the person who sends a request, by the token; (None,) where no token was ever made; None for
+        somebody who is not let in."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))
         cookies = [unquote(value) for name, _, value in pairs if name == COOKIE]
         people = self.queue.people()
-        known: dict[str | None, str | None] = {None: self.token and digest(self.token)}
-        known.update(people)
         for token in [given.strip()] if scheme.lower() == "bearer" else cookies:
-            for name, hashed in known.items():
+            for name, hashed in people.items():
                 if hashed is not None and hmac.compare_digest(digest(token), hashed):
                     return (name,)
-        return None if people or self.token is not None else (None,)
+        return None if people else (None,)
 
     def page(self) -> HTMLResponse:
         """The page, which holds no data and needs no token: one HTML file without outside assets, in the look of the
@@ -119,7 +108,7 @@ class Service:
         nonce = secrets.token_urlsafe(16)
         loader = FileSystemLoader([HERE, HERE.parent / "report"])  # of the second its style
         made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-        html = made.get_template("service.html.jinja").render(nonce=nonce, groups=GROUPS)
+        html = made.get_template("service.html.jinja").render(nonce=nonce)
         policy = (
             f"{CLOSED}; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; frame-src 'self'; "
             "img-src data:; frame-ancestors 'none'"
@@ -150,11 +139,9 @@ class Service:
         return {**self.shown(job), "log": last_lines(log_of(self.queue, job))}
 
     def cancel(self, number: Number, request: Request) -> dict[str, Any]:
-        """Cancel a job: a queued one at once, a running one as by Ctrl-C. One that has ended stays as it is. Only its
-        owner can, and whoever has the common token."""
-        owner = self._job(number).owner
-        if request.state.caller not in (None, owner):
-            raise HTTPException(403, f"job {number} belongs to {owner or 'the common token'}; its owner can cancel it")
+        """Cancel a job of yours: a queued one at once, a running one as by Ctrl-C."""
+        if request.state.caller != (owner := self._job(number).owner):
+            raise HTTPException(403, f"job {number} belongs to {owner or 'nobody'}; its owner can cancel it")
         self.queue.cancel(number)
         return self.shown(self._job(number))
 
@@ -164,22 +151,28 @@ class Service:
         return {"files": [{"name": path.name, "bytes": path.stat().st_size} for path in found]}
 
     async def upload(self, name: str, request: Request) -> dict[str, Any]:
-        """Upload a text table: CSV, TSV, JSON lines or plain text in UTF-8, also packed with gzip. A name is a name in
-        the sender's folder and never a path; no file replaces another."""
-        if not PERSON.fullmatch(name) or not name.removesuffix(".gz").endswith(ENDINGS):
+        """Upload a text table: CSV, TSV, JSON lines or plain text in UTF-8. A name is a name in the sender's folder and
+        never a path; no file replaces another."""
+        if not PERSON.fullmatch(name) or not name.endswith(ENDINGS):
             raise MitigateError(
                 "a file's name has at most 50 letters, digits, dots, dashes and underscores, a letter or digit first, "
-                f"and ends in {', '.join(ENDINGS)}, each also with .gz; unpack archives, and save spreadsheets as CSV"
+                f"and ends in {', '.join(ENDINGS)}; unpack archives, and save spreadsheets as CSV"
             )
         folder = self.files(request.state.caller)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = folder / f".{secrets.token_hex(8)}.part"
+        part, size, decoder = folder / f".{secrets.token_hex(8)}.part", 0, codecs.getincrementaldecoder("utf-8")()
         try:
-            with part.open("w+b") as file:
+            with part.open("wb") as file:
                 async for piece in request.stream():
-                    file.write(piece)
-                await run_in_threadpool(check_text, name, file)
+                    size += file.write(piece)
+                    if "\0" in decoder.decode(piece):
+                        raise MitigateError(f"{name} is not a text: it holds zero bytes")
+            decoder.decode(b"", final=True)
+            if not size:
+                raise MitigateError(f"{name} is empty")
             os.link(part, folder / name)  # unlike a renaming, it replaces nothing
+        except UnicodeDecodeError as error:
+            raise MitigateError(f"{name} is not a text in UTF-8; save it as CSV, TSV or JSON lines in UTF-8") from error
         except FileExistsError as error:
             taken = f"you have a file {name} already; remove it first, or choose another name"
             raise HTTPException(409, taken) from error
@@ -195,23 +188,17 @@ class Service:
         path.unlink()
         return self.list_files(request)
 
-    def runs(self, most: Number = 100) -> dict[str, Any]:
-        """The finished runs, the latest first, with their pages."""
-        times = {path.parent: path.stat().st_mtime for path in self.outputs.glob("[!.]*/manifest.json")}
-        latest = sorted(times, key=lambda run: -times[run])[:most]
-        return {"runs": [{"name": run.name, "finished": times[run], "pages": pages_of(run)} for run in latest]}
-
     def run(self, name: str) -> dict[str, Any]:
         """The files of a run; metrics.json has its figures."""
-        if (folder := run_of(self.outputs, name)) is None:
-            raise HTTPException(404, "there is no finished run of that name; the list of runs has all")
+        if (folder := run_of(self.rules.outputs, name)) is None:
+            raise HTTPException(404, "there is no finished run of that name")
         return {"name": name, "files": files_of(folder)}
 
     def file(self, name: str, path: str) -> FileResponse:
         """A file of a run: a page in a sandbox, anything else as a download."""
         if path not in self.run(name)["files"]:
             raise HTTPException(404, "the run has no such file; the list of its files has all")
-        place = self.outputs / name / path
+        place = self.rules.outputs / name / path
         if place.suffix == ".html":
             return FileResponse(place, media_type="text/html", headers={"content-security-policy": SANDBOX})
         return FileResponse(place, media_type="application/octet-stream", filename=place.name)
@@ -224,7 +211,7 @@ class Service:
     def shown(self, job: Job) -> dict[str, Any]:
         """A job as people see it: its row, its place in the queue or its progress, its run and that one's report."""
         folder = None if job.folder is None else Path(job.folder)
-        run = folder if folder and folder.resolve().parent == self.outputs.resolve() else None
+        run = folder if folder and folder.resolve().parent == self.rules.outputs.resolve() else None
         found = {name: value for name, value in vars(job).items() if name not in ("command", "cancel", "folder")}
         found["place"] = self.queue.place(job) if job.state == "queued" else None
         status = (read_json(run / STATUS) if run and job.state == "running" else None) or {}
@@ -232,7 +219,8 @@ class Service:
         for name in ("stage", "step", "share", "seconds_left"):
             found[name] = status.get(name) if is_current else None
         found["run"] = run.name if run else None
-        found["report"] = next(iter(pages_of(run)), None) if run and job.state == "done" else None
+        pages = [name for name in files_of(run) if name.endswith(".html")] if run and job.state == "done" else []
+        found["report"] = min(pages, key=lambda name: name != "report.html", default=None)
         return found
 
 
@@ -270,7 +258,6 @@ def make_app(service: Service) -> FastAPI:
     app.get("/files")(service.list_files)
     app.put("/files/{name:path}", status_code=201)(service.upload)
     app.delete("/files/{name:path}")(service.remove)
-    app.get("/runs")(service.runs)
     app.get("/runs/{name}")(service.run)
     app.get("/runs/{name}/files/{path:path}")(service.file)
     return app
@@ -310,28 +297,6 @@ def refusal(status: int, faults: Sequence[str]) -> Response:
     return JSONResponse({"faults": faults}, status)
 
 
-def check_text(name: str, file: BinaryIO) -> None:
-    """Raise MitigateError for content that is no text, or too much of it when it is unpacked. Archives are refused, so
-    that none has to be unpacked, except gzip, to measure its text."""
-    file.seek(0)
-    size, decoder = 0, codecs.getincrementaldecoder("utf-8")()
-    try:
-        text = unpacked(name, file)
-        while block := text.read(1 << 20):
-            size += len(block)
-            if size > LARGEST_FILE:
-                raise MitigateError(f"{name} has more than {LARGEST_FILE:,} bytes of text when it is unpacked")
-            if "\0" in decoder.decode(block):
-                raise MitigateError(f"{name} is not a text: it holds zero bytes")
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise MitigateError(f"{name} is not a text in UTF-8; save it as CSV, TSV or JSON lines in UTF-8") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise MitigateError(f"{name} cannot be unpacked ({error}); pack it again with gzip") from error
-    if not size:
-        raise MitigateError(f"{name} is empty")
-
-
 def files_of(run: Path) -> list[str]:
     """The files that a run's manifest names and that lie in its folder. A run folder may come from anybody, and its
     manifest name anything."""
@@ -342,11 +307,6 @@ def files_of(run: Path) -> list[str]:
             if place.is_relative_to(folder) and place.is_file():
                 found.append(str(name))
     return found
-
-
-def pages_of(run: Path) -> list[str]:
-    """The pages of a run, its report first."""
-    return sorted((name for name in files_of(run) if name.endswith(".html")), key=lambda name: name != "report.html")
 
 
 def configured(app: FastAPI) -> uvicorn.Config:

@@ -37,7 +37,7 @@ PEOPLE = "CREATE TABLE IF NOT EXISTS people (name TEXT PRIMARY KEY, token TEXT) 
 
 @dataclass(frozen=True)
 class Job:
-    """A row of the table of jobs. owner: the person whose token submitted it; None: the common token, or none. starts:
+    """A row of the table of jobs. owner: the person whose token submitted it; None: nobody had a token. starts:
     how often its command was started."""
 
     id: int

@@ -15,13 +15,13 @@ from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.settings import Setting, WrongError, check, left_open, settings
+from mitigate.words.outside_text import spelt
 
 RECIPES = ("mitigate", "labels", "audit", "filter", "stories", "kge", "agreement", "frames", "compare")
 GROUPS = ("experiment", "policy", "data", "model", "measure")
@@ -59,15 +59,10 @@ class Rules:
                     values[key] = self._value(key, value, [own, *self.roots])
             except MitigateError as error:
                 faults[key] = str(error)
-        spelt = {
-            key: _spelt(value) for key, value in ({**values, **self.given, "paths.outputs": str(self.outputs)}).items()
-        }
-        if not faults:
-            faults = self._faults([*chosen, *(f"{key}={value}" for key, value in spelt.items())])
-        if faults:
+        values |= {**self.given, "paths.outputs": str(self.outputs)}
+        if faults := faults or self._faults([*chosen, *(f"{key}={spelt(value)}" for key, value in values.items())]):
             raise WrongError(faults)
-        spelt |= {TEXTS: values[TEXTS]} if isinstance(values.get(TEXTS), str) else {}
-        return [*chosen, *(f"{key}={value}" for key, value in spelt.items())]
+        return [*chosen, *(f"{key}={value if key == TEXTS else spelt(value)}" for key, value in values.items())]
 
     def options(self) -> dict[str, list[str]]:
         """The options of each group. One that leaves a value open that cannot be given here is left out."""
@@ -102,7 +97,7 @@ class Rules:
         """The folders of finished runs, by their names."""
         names = value if isinstance(value, list) else [value]
         if not names or None in (found := [run_of(self.outputs, name) for name in names]):
-            raise MitigateError(f"{key} must be names of finished runs, as the list of runs has them")
+            raise MitigateError(f"{key} must be names of finished runs, as the jobs show them")
         return [str(folder) for folder in found] if isinstance(value, list) else str(found[0])
 
     def _faults(self, arguments: Sequence[str]) -> dict[str, str]:
@@ -144,17 +139,6 @@ def _options(conf: Path, group: str) -> list[str]:
     open_value = r"\?\?\?" if f"{group}.path" in allowed() else r"\?\?\?|^path: null"
     found = sorted((conf / group).glob("*.yaml"))
     return [path.stem for path in found if not re.search(open_value, path.read_text(encoding="utf-8"), re.MULTILINE)]
-
-
-def _spelt(value: Any) -> str:
-    """A value as Hydra reads it, texts in quotes."""
-    if isinstance(value, list):
-        return f"[{','.join(map(_spelt, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{{','.join(f'{key}:{_spelt(part)}' for key, part in value.items())}}}"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)
 
 
 def _words(setting: Setting, value: Any) -> Any:

@@ -40,7 +40,6 @@ SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 60.0))
 GONE = -int(signal.SIGXCPU)  # the status of a job that SLURM lists no more and that left none: it was out of time
 RUN_FOLDER = re.compile(r"^  run folder  (.+)$", re.MULTILINE)  # as recipes print it
 PRINTED_FIRST = 1 << 16  # bytes of the output in which the run folder is named
-NOT_HANDED_ON = ("MITIGATE_TOKEN", "WANDB_SERVICE")  # of the service's environment
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -92,7 +91,9 @@ class Slurm:
         if time.monotonic() < self.asked + ASK_EVERY:
             return None
         self.asked = time.monotonic()
-        is_listed = self._is_listed()
+        line = ["squeue", "--me", "--noheader", f"--name={self.name}", "--format=%T"]
+        asked = subprocess.run(line, check=False, capture_output=True, text=True)
+        is_listed = bool(asked.stdout.strip()) if asked.returncode == 0 else None  # None: SLURM does not answer
         if self.status.exists() and (found := self.status.read_text().strip()):
             self.status.unlink()
             return int(found)
@@ -105,12 +106,6 @@ class Slurm:
     def end(self, how: signal.Signals) -> None:
         """Have SLURM end the job."""
         subprocess.run(["scancel", "--me", f"--name={self.name}"], check=False, capture_output=True)
-
-    def _is_listed(self) -> bool | None:
-        """Return whether the job waits or runs; None where SLURM does not answer."""
-        line = ["squeue", "--me", "--noheader", f"--name={self.name}", "--format=%T"]
-        asked = subprocess.run(line, check=False, capture_output=True, text=True)
-        return bool(asked.stdout.strip()) if asked.returncode == 0 else None
 
 
 class LostError(Exception):
@@ -154,7 +149,12 @@ class Worker:
         except (OSError, subprocess.CalledProcessError) as error:
             said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
             return None, f"it cannot be started: {escaped(said) or error}"
-        return status, None if status == 0 else sentence(self.log, status)
+        if status == 0:
+            return status, None
+        ended = f"killed by {signal_name(-status)}" if status < 0 else f"exit status {status}"
+        printed = [line for line in last_lines(self.log) if line.strip()] or ["it printed nothing"]
+        own = [line.removeprefix("mitigate: ") for line in printed if line.startswith("mitigate: ")]
+        return status, f"{ended}: {(own or printed)[-1][:500]}"
 
     def _watch(self, process: Here | Slurm) -> int:
         """Wait for the end of a command, and end it if the job is cancelled."""
@@ -180,9 +180,11 @@ class Worker:
             if answer == "lost":
                 raise LostError
             self.is_cancelled = answer == "cancel"
-            if self.folder is None and (found := run_folder(self.log)):
-                self.folder = found
-                self.queue.note(self.job.id, self.name, folder=found)
+            with self.log.open("rb") as file:
+                printed = file.read(PRINTED_FIRST if self.folder is None else 0).decode("utf-8", errors="replace")
+            if found := RUN_FOLDER.search(printed):
+                self.folder = found[1]
+                self.queue.note(self.job.id, self.name, folder=found[1])
 
 
 def _is_locked(file: int) -> bool:
@@ -209,27 +211,12 @@ def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
     return [escaped(line.rstrip("\r").rpartition("\r")[2]) for line in lines[-most:]]  # of a bar the last state
 
 
-def run_folder(log: Path) -> str | None:
-    """The run folder that an output names, once it does."""
-    with log.open("rb") as file:
-        found = RUN_FOLDER.search(file.read(PRINTED_FIRST).decode("utf-8", errors="replace"))
-    return found[1] if found else None
-
-
-def sentence(log: Path, status: int) -> str:
-    """A sentence about a failure: the last that the command printed."""
-    ended = f"killed by {signal_name(-status)}" if status < 0 else f"exit status {status}"
-    printed = [line for line in last_lines(log) if line.strip()]
-    own = [line.removeprefix("mitigate: ") for line in printed if line.startswith("mitigate: ")]
-    return f"{ended}: {(own or printed or ['it printed nothing'])[-1][:500]}"
-
-
 def start_jobs(
     queue: Queue, slots: int, threads: int | None, sbatch: Sequence[str] | None, stop: threading.Event
 ) -> None:
     """Start a worker for each job that may run, `slots` at once, until `stop` is set. It keeps nothing: what runs
     stands in the queue. threads: of each job; sbatch: its options, None for this machine."""
-    kept = {name: value for name, value in os.environ.items() if name not in NOT_HANDED_ON}
+    kept = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}
     environment = kept | (dict.fromkeys(THREADS, str(threads)) if threads else {})
     workers: list[subprocess.Popen[bytes]] = []
     while not stop.wait(0.5):

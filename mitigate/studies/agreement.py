@@ -1,11 +1,10 @@
 """recipe=agreement: scorers beside people, on the statements that the crowd of the harms paper rated (its Tables 2 and
-3, and its statements of COMeT and of the filtered COMeT): kappa and F1 of each class; the statements that each policy
-would drop; and the dependence of labels on the group that a sentence names.
+3, and its statements of COMeT and of the filtered COMeT): kappa and F1 of each class; and false alarms on the group
+that a sentence names.
 
     python -m mitigate recipe=agreement data.root=DIR [score.extra=[judge]]"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -14,19 +13,16 @@ from mitigate.files import digest_of, write
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets, read_rated
 from mitigate.load.statements import root_with
 from mitigate.measure import agreement
-from mitigate.measure import identity as terms
 from mitigate.measure.agreement import ABSTAINED, ALWAYS_NEUTRAL, BY_MAJORITY, LABEL_FIGURES, PEOPLE, PER_RATING
 from mitigate.measure.base import ENDS, bounds
-from mitigate.measure.caveats import same_sources
+from mitigate.measure.identity import FALSE_POSITIVES, identity_errors, label_identity_terms, term_texts
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers, drop_policies
-from mitigate.report.numbers import number
+from mitigate.recipes.job import open_job, say
+from mitigate.recipes.scorers import Scorers
 from mitigate.report.sections import scorers_beside_people
-from mitigate.report.table import Table, as_markdown, as_text, figures, grouped, text
-from mitigate.score.labeller import abstentions, texts_to_ask
+from mitigate.report.table import Table, as_markdown, as_text, figures, text
 from mitigate.stages import as_parquet
 from mitigate.triples import ROLES
 
@@ -41,49 +37,34 @@ def run(config: Config) -> None:
     """Label the statements that people rated, whole demographic words masked, and compare."""
     rated = read(config.data.root, config.recipe.statements, config.seed)
     scorers = Scorers(config.score)
-    policies = drop_policies(scorers)
-    labelling = {one.name: one for one in scorers.rated([*BESIDE, *config.score.extra])}
-    for policy in policies:
-        labelling |= {one.name: one for one in scorers.of_policy(policy) if one.name not in labelling}
-    names, compared = list(labelling), list(labelling.values())
+    compared = scorers.rated(dict.fromkeys([*BESIDE, *config.score.extra]))
+    names = [one.name for one in compared]
     configured = {name: getattr(config.score, name) if name in ROLES else name for name in names}
-    learnt_from = {name: sources(scorers.nodes[node]) for name, node in configured.items()}
-    texts = terms.term_texts(config.recipe.terms, config.seed)
+    learnt_from = {name: sources(config.score.scorers[node]) for name, node in configured.items()}
+    texts = term_texts(config.recipe.statements, config.seed)
     intervals, cache = Bootstrap(resamples=config.measure.resamples, seed=config.seed), config.label_cache()
-    if config.dry_run:
-        say_notes(texts_to_ask(compared, rated, cache, [texts["text"]]))
     source = digest_of(as_parquet(rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
     with open_job(config, f"{config.recipe.name}-{config.score.regard}", source) as job:
         using = {"cache": cache}
-        labels = job.stage("labels", agreement.label_described, rated, compared, using=using)
-        asked = job.stage("identity_labels", terms.label_identity_terms, compared, texts, using=using)
-        by_term = job.stage("identity", terms.measure_identity_terms, asked, names, intervals)
-        found = job.stage("metrics", measure, labels, asked, by_term, names, intervals)
+        labels = job.stage("labels", agreement.label_rated, rated, compared, using=using)
+        asked = job.stage("identity_labels", label_identity_terms, compared, texts, using=using)
+        errors = job.stage("identity", identity_errors, asked, names, intervals)
+        found = job.stage("metrics", measure, labels, errors, names, intervals)
         job.stage("results", of_study, found)
-        own = labels.table().filter(
-            pl.col("resource").is_in(RESOURCES)
-        )  # the filtered COMeT repeats COMeT's statements
-        drops = job.stage("policies", agreement.drop_rules, own, policies, intervals)
         metrics, given = found.facts(), rated["resource"].unique(maintain_order=True).to_list()
         tables = {
             "agreement": agreement.agreement_table(metrics, given, names),
             "measured": measured_table(metrics, configured),
-            "policies": drops.table(),
-            "identity": by_term.table(),
-            "identity_summary": terms.identity_summary(by_term.table()),
+            "identity": errors.table(),
         }
         beside = classifiers(metrics, given, learnt_from)
         if job.is_new():
             for name, table in tables.items():
                 write(job.folder / f"{name}.csv", table.write_csv())
             write(job.folder / "classifiers.md", as_markdown(beside))
-            job.tracking.summarise(metrics | keyed("{resource}/policy/{policy}", drops.table().rows(named=True)))
-        shown = [scorers_beside_people(tables["agreement"]), beside, dropped(tables["policies"])]
-        shown.append(identity_errors(tables["identity"], tables["identity_summary"]))
-        say_notes(same_sources(names))
+            job.tracking.summarise(metrics)
+        shown = (scorers_beside_people(tables["agreement"]), beside, identity(tables["identity"]))
         say("\n\n".join(map(as_text, shown)))
-        say_notes(terms.identity_notices(tables["identity_summary"]))
-        say_notes(abstentions(compared, rated, [texts["text"]]))
 
 
 def read(root: str | None, size: int | None, seed: int) -> pl.DataFrame:
@@ -107,13 +88,10 @@ def sources(configured: Mapping[str, Any]) -> str:
     return ", ".join(f"{source} ({how})" if source == RATINGS else str(source) for source in named)
 
 
-def measure(
-    labels: pl.DataFrame, asked: pl.DataFrame, by_term: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
-) -> dict[str, Any]:
-    """measure_agreement, and the metrics of identity terms."""
-    measured = agreement.measure_agreement(labels, scorers, intervals)
-    bounded = terms.mean_false_positives(asked, scorers, intervals)
-    return measured | terms.identity_metrics(terms.identity_summary(by_term)) | bounded
+def measure(labels: pl.DataFrame, errors: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap) -> dict[str, Any]:
+    """measure_agreement, and {scorer}/identity/{error}/{column of identity_errors}."""
+    found = agreement.measure_agreement(labels, scorers, intervals)
+    return found | keyed("{scorer}/identity/{error}", errors.rows(named=True))
 
 
 def measured_table(metrics: Mapping[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
@@ -149,7 +127,7 @@ def classifiers(metrics: Mapping[str, Any], resources: Iterable[str], learnt_fro
     rows: list[dict[str, Any]] = []
     for resource in resources:
         for scorer, sources in learnt_from.items():
-            errors = f"{scorer}/identity/unseen/{terms.FALSE_POSITIVES}"
+            errors = f"{scorer}/identity/{FALSE_POSITIVES}/mean"
             found = named(errors=errors, **{name: f"{resource}/{scorer}/{BY_MAJORITY}/{name}" for name in SHOWN})
             rows.append({"resource": resource, "scorer": scorer, "learnt": sources, **found})
         found = named(kappa=f"{resource}/{PEOPLE}/fleiss", polarised=f"{resource}/{PEOPLE}/polarised")
@@ -159,23 +137,9 @@ def classifiers(metrics: Mapping[str, Any], resources: Iterable[str], learnt_fro
     return Table("", [*columns, text("learnt from", "learnt")], rows)
 
 
-def dropped(frame: pl.DataFrame) -> Table:
-    """The rated statements that each policy drops, %, with intervals over targets and texts."""
-    columns = [text("policy"), *figures(1, "dropped", "precision", "recall", before="polarised before", after="after")]
-    return Table("", columns, grouped(frame.rows(named=True), "% of rated statements, {resource}".format_map))
-
-
-def identity_errors(by_term: pl.DataFrame, summed: pl.DataFrame) -> Table:
-    """Errors on unseen identity terms and frames: the mean over terms, the difference of the farthest term from it with
-    its 95 % interval over frames, and the shares of the three farthest and of masked frames."""
-    unseen = by_term.filter(pl.col("axis").is_not_null(), part="unseen")
-
-    def farthest(row: Mapping[str, Any]) -> str:
-        order = unseen.filter(scorer=row["scorer"]).sort(pl.col(terms.GAPS[row["error"]]).abs(), descending=True)
-        named = map(itemgetter("term", row["error"]), order.head(3).rows(named=True))
-        return ", ".join(f"{term} {number(share, 1)}" for term, share in named)
-
+def identity(errors: pl.DataFrame) -> Table:
+    """Errors on unseen identity terms in unseen sentences: the mean over terms with its interval over sentences, the
+    term that is farthest from it, and the share where the phrase is masked."""
     columns = [text("% of unseen identity terms", "scorer"), text("", lambda row: row["error"].replace("_", " "))]
-    columns += figures(1, mean="mean", largest="farthest from the mean")
-    columns += [text("beyond 5", "{beyond} of {terms}".format_map), *figures(1, "masked")]
-    return Table("", [*columns, text("farthest terms", farthest)], summed.filter(part="unseen"))
+    columns += [*figures(1, mean="mean"), text("farthest term", "term"), *figures(1, largest="of it", masked="masked")]
+    return Table("", columns, errors)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import polars as pl
 from scipy.stats import binomtest
 
 from mitigate import files
 from mitigate.errors import MitigateError, one_of
+from mitigate.finished import source_of
 from mitigate.load.corpus import digest_of_relations
 from mitigate.load.stream import CHUNK, Chunk, Counts, Kind, Loaded, Streamed
 from mitigate.load.targets import (
@@ -27,22 +28,18 @@ from mitigate.load.targets import (
     those_about,
 )
 from mitigate.measure import statements as labelled
-from mitigate.measure.harms import VARIANT, tally, tally_rows, total
-from mitigate.measure.identity import identity_words_of
+from mitigate.measure.harms import Measurement, tally, total, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results, measured
-from mitigate.measure.statements import Labelling, Measurement, labellings
 from mitigate.package_data import frame_of
 from mitigate.progress import progress
-from mitigate.recipes import reporting
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import may_record_texts, open_job, say, say_notes
+from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import sections
-from mitigate.report.numbers import number as as_number
-from mitigate.report.numbers import span
 from mitigate.report.page import Fold, Number, Page, Part, Section, write
-from mitigate.report.table import Cell, Column, Table, figures, text
+from mitigate.report.table import Cell, Column, Table, figures, span, text
+from mitigate.report.table import number as as_number
 from mitigate.score.base import check_name
 from mitigate.score.labeller import Labeller, label_masked, mask
 from mitigate.stages import PartFolder, as_parquet, digest_of_values
@@ -53,10 +50,8 @@ from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of, notice_of_own
 
-Texts = Literal["targets", "all"]
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # loader options that Resource.fingerprint covers
 FINDERS = {"triples": about_targets, "sentences": sentences_about_targets}
-EVERYWHERE = ("sentiment",)  # labels all texts, with texts="all"; a classifier would take days
 COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
 ROWS, ABOUT_A_TARGET, STATEMENTS = (("counted", what) for what in ("rows", "about a target", "statements"))
 REPEATED = "repeated statement about a target, each of which counts"
@@ -71,26 +66,28 @@ def run(config: Config) -> float | None:
     resource, chosen = resource_of(loaded, named, splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     match: Match = measure.match or ("paper" if measure.masking == "paper" else "exact")
-    search = Search(targets, match, target_list, measure.texts)
-    check(measure.texts, resource)
+    search = Search(targets, match, target_list)
     scorers, given = Scorers(config.score), given_labels(config.data.label_column)
     labeller = config.labeller([] if given else scorers.labelling, target_list, loaded.own_relations)
     templates = resource.templates(measure.template)
-    columns = [Labelling(given, given, "paper")] if given else labellings(labeller.scorers, templates)
+    columns = {given: (given, "paper")} if given else wordings([one.name for one in labeller.scorers], templates)
     intervals = Bootstrap(resamples=measure.resamples, seed=config.seed)
     how = Measurement(targets, columns, target_list, intervals, measure.empty_targets)
-    content = loaded.digest.encode() + as_parquet(targets) + target_list.content
+    content = loaded.digest.encode() + as_parquet(targets) + target_list.digest.encode()
     source = files.digest_of(content + digest_of_relations(loaded.own_relations))
-    everywhere = [name for role, name in scorers.names.items() if role == "sentiment"]
-    is_theirs = named is None and measure.template != "neutral" and any(label.scorer in ROLES for label in columns)
+    is_theirs = (
+        named is None
+        and measure.template != "neutral"
+        and measure.empty_targets == "zero"
+        and bool({*ROLES} & {*how.scorers})
+    )
     paper = config.data.paper if is_theirs else None
-    title, described = reporting.title_of(config.data), config.described(["data"])["data"]
+    title, described = config.title, config.described(["data"])["data"]
     say_notes(notice_of_own(targets))
     say(f"  {title}: {loaded.size}, {counted(targets.height, 'target')}")
 
     name = f"audit-{config.data.name}-{given or config.score.regard or config.score.sentiment}"
-    uploads = ["plots", "statements" if may_record_texts(config) else "no texts"]
-    with open_job(config, name, source, uploads=uploads) as job:
+    with open_job(config, name, source) as job:
         rows = job.stage(
             "read",
             read_rows,
@@ -103,8 +100,6 @@ def run(config: Config) -> float | None:
             count_statements,
             labeller,
             columns,
-            texts=measure.texts,
-            everywhere=everywhere,
             given=given,
             after=[rows],
             using=lambda work: {
@@ -115,19 +110,12 @@ def run(config: Config) -> float | None:
         )
         about = {"seed": config.seed, "data": config.data.name, "fingerprint": source}
         job.measure(measure_resource, tallied, rows, how, facts=about)
-        words = None
-        if labeller.scorers:
-            places = {"folder": tallied.folder / "statements", "cache": labeller.cache}
-            words = job.stage(
-                "identity", identity_words_of, labeller.scorers, config.seed, after=[tallied], using=places
-            )
         facts = {
-            "data": reporting.source_of({"name": config.data.name, **described}),
+            "data": source_of({"name": config.data.name, **described}),
             "data fingerprint": source,
             "masking": labeller.masking,
             "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[how.empty_targets],
             "match": "as the file says" if resource.kind == "statements" else match,
-            "texts": {"targets": "about a target", "all": "all"}[measure.texts],
             **{f"{scorer.name} scorer": scorer.fingerprint for scorer in labeller.scorers},
         }
         found = job.stage(
@@ -139,23 +127,22 @@ def run(config: Config) -> float | None:
             how,
             resource,
             rows,
-            words,
             stated=paper_figures(paper) if paper else None,
             explained=paper_notes(paper) if paper else [],
             title=title,
             demonstration=DEMONSTRATED if described["demonstration"] else False,
             chosen=config.shown_targets(targets),
             after=[tallied, job.folder.name],
-            using=lambda work: {"folder": work.folder, "about": reporting.about(job, facts)},
+            using=lambda work: {"folder": work.folder, "about": job.about(facts)},
         )
         if job.is_new():
             metrics = job.figures
-            reporting.record_metrics(job, metrics)
+            job.record_metrics(metrics)
             if job.records_texts:
                 statements, _ = labelled.choice(job.folder / "statements", config.seed)
-                reporting.record_statements(job, statements.select("target", "category", "statement", *how.wordings))
-            reporting.record_plots(job)
-            reporting.say_verdict(found.facts()["verdict"], "")
+                job.record_statements(statements.select("target", "category", "statement", *how.wordings))
+            job.record_plots()
+            say_verdict(found.facts()["verdict"])
             say("\n" + sections.console(metrics.table, ["D_R"], verbose=not job.brief))
             say_notes(found.facts()["notices"])
             say(f"  report      {job.folder / 'audit.html'}")
@@ -278,24 +265,12 @@ class Search:
     targets: pl.DataFrame  # (target, category)
     match: Match = "exact"
     target_list: TargetList | None = None  # the forms of own targets; None: as `targets` have them
-    texts: Texts = "targets"  # "all" also keeps rows about no target
-
-
-def check(texts: str, resource: Resource) -> None:
-    """Raise MitigateError for a setting of texts that does not suit the resource."""
-    if texts not in get_args(Texts):
-        raise one_of("measure.texts", texts, get_args(Texts))
-    if texts == "all" and resource.kind == "statements":
-        raise MitigateError(
-            "measure.texts=all adds texts about no target, and each statement of this file is about one; leave "
-            "measure.texts out"
-        )
 
 
 def read_rows(
     resource: Resource, search: Search, *, title: str = "the resource", rows: Parts, counted: Parts
 ) -> pl.DataFrame:
-    """Save the rows, each with its target and category (null where there is none), as parts `rows`, a part for each
+    """Save the rows about a target, each with its target and category, as parts `rows`, a part for each
     chunk. Returns counts (kind, what, count): of rows left out, by reason, of all rows, of rows about a target, and of
     statements.
 
@@ -326,17 +301,13 @@ def read_rows(
 
 
 def about(resource: Resource, rows: pl.DataFrame, search: Search) -> tuple[pl.DataFrame, int]:
-    """A row for each row and each target it is about, with texts="all" also for rows about none; and the number of rows
-    about a target. Capitals of sentences, which tell polish from Polish, are folded afterwards, as in the paper's
-    release."""
+    """A row for each row and each target it is about; and the number of rows about a target. Capitals of sentences,
+    which tell polish from Polish, are folded afterwards, as in the paper's release."""
     if resource.kind == "statements":
         return rows, rows.drop_nulls("target")["row"].n_unique()  # their file says what they are about
     placed = rows.with_row_index("_place")  # generations of one line have one row number
     found = FINDERS[resource.kind](placed, search.targets, search.match, search.target_list)
     num_about = found["_place"].n_unique()
-    if search.texts == "all":
-        others = placed.join(found.select("_place"), on="_place", how="anti", maintain_order="left")
-        found = pl.concat([found, others], how="diagonal").sort("_place", maintain_order=True)
     if resource.kind == "sentences":
         found = found.with_columns(pl.col("statement").str.to_lowercase())
     return found.drop("_place", *SENSES, strict=False), num_about
@@ -389,54 +360,37 @@ def repeats(rows: Iterable[pl.DataFrame]) -> int:
 
 def count_statements(
     labeller: Labeller,
-    columns: Sequence[Labelling],
+    columns: Iterable[str],
     *,
-    texts: Texts = "targets",
-    everywhere: Sequence[str] = EVERYWHERE,
     given: str | None = None,
     rows: Iterable[pl.DataFrame],
     num_rows: int,
     statements: Parts,
 ) -> pl.DataFrame:
     """Save the rows' statements, masked and labelled, as parts `statements`, and return their tally: counts of each
-    label for each target, and with texts="all" those of all texts, as target null.
+    label for each target.
 
     rows: parts that read_rows saved; num_rows: of all parts. given: the column of labels that the rows have already, in
-    place of the labeller's. everywhere: names of the scorers that label statements about no target too. After a kill
-    only missing parts are labelled."""
+    place of the labeller's. After a kill only missing parts are labelled."""
     with progress("label", num_rows, "statements") as advance:
         for done, group in _together(rows, statements):
             rows_of_group = pl.concat(group.values())
             chunks = rows_of_group.iter_slices(CHUNK)
-            found = pl.concat(label(chunk, labeller, everywhere=everywhere, given=given) for chunk in chunks)
+            found = pl.concat(label(chunk, labeller, given) for chunk in chunks)
             for number, part in group.items():
                 statements.save(number, found.head(part.height))
                 found = found.slice(part.height)
             advance(rows_of_group.height, to=done)
-    names = [one.column for one in columns]
-    quick = [one.column for one in columns if one.scorer in everywhere]
-    return total(
-        counts
-        for part in statements
-        for counts in (tally(part.drop_nulls("target"), names), *([tally_rows(part, quick)] if texts == "all" else []))
-    )
+    return total(tally(part.drop_nulls("target"), columns) for part in statements)
 
 
-def label(
-    rows: pl.DataFrame, labeller: Labeller, *, everywhere: Sequence[str] = EVERYWHERE, given: str | None = None
-) -> pl.DataFrame:
-    """Return the rows as statements, masked and labelled; those about no target by the scorers of `everywhere`."""
+def label(rows: pl.DataFrame, labeller: Labeller, given: str | None = None) -> pl.DataFrame:
+    """Return the rows as statements, masked and labelled."""
     masked = mask(rows, labeller.masking, labeller.target_list, labeller.own_relations)
     if given:
         polarity = pl.col(given).replace({OTHER: NEUTRAL}).cast(pl.Float32)  # nothing finer is known
         return masked.with_columns(polarity.alias(f"{given}_strength"))
-    is_about = pl.col("target").is_not_null()
-    quick = [scorer for scorer in labeller.scorers if scorer.name in everywhere]
-    both = [
-        label_masked(masked.filter(is_about), labeller.scorers, cache=labeller.cache),
-        label_masked(masked.filter(~is_about), quick, cache=labeller.cache),
-    ]
-    return pl.concat(both, how="diagonal").sort("row", maintain_order=True)
+    return label_masked(masked, labeller.scorers, cache=labeller.cache)
 
 
 def _together(rows: Iterable[pl.DataFrame], finished: Parts) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
@@ -462,8 +416,8 @@ def measure_resource(tallied: pl.DataFrame, counts: pl.DataFrame, how: Measureme
     """The results (measure.results.SCHEMA): the numbers of rows, and harms. tallied: what count_statements returns;
     counts: what read_rows returns."""
     numbers = sum_counts([counts])
-    rows = measured("resource", {"rows": numbers[ROWS], "rows_about_a_target": numbers[ABOUT_A_TARGET]})
-    return pl.concat([rows.drop_nulls("value"), how.harms(tallied)])
+    rows = measured("numbers", {"rows": numbers[ROWS], "rows_about_a_target": numbers[ABOUT_A_TARGET]})
+    return pl.concat([rows, how.harms(tallied)])
 
 
 def paper_figures(resource: str) -> pl.DataFrame:
@@ -478,10 +432,9 @@ def paper_notes(resource: str) -> list[str]:
 
 
 def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:
-    """The paper's figures with ours (place, figure, key, paper, ours); a target without statements counts as 0 %.
+    """The paper's figures with ours (place, figure, key, paper, ours), with measure.empty_targets=zero, as theirs.
     stated: what paper_figures returns."""
-    zero = f"{VARIANT['zero']}/"  # there if some targets have none
-    ours = [metrics.get(zero + key, metrics.get(key)) for key in stated["key"]]
+    ours = [metrics.get(key) for key in stated["key"]]
     return stated.rename({"value": "paper"}).with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
 
 
@@ -502,7 +455,6 @@ def write_report(
     how: Measurement,
     resource: Resource,
     rows: pl.DataFrame,
-    words: Mapping[str, Any] | None,
     *,
     stated: pl.DataFrame | None,
     folder: Path,
@@ -510,15 +462,15 @@ def write_report(
     **fields: Any,
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. rows: counts of the
-    resource's rows; words: notices of labels that depend on identity words; stated: what paper_figures returns; fields:
-    further ones of the page. Returns the page's verdict and notices."""
+    resource's rows; stated: what paper_figures returns; fields: further ones of the page. Returns the page's verdict
+    and notices."""
     statements, height = labelled.choice(folder / "statements", how.intervals.seed)
     metrics, frames, counts = Results.of(figures, flat), how.tables(tallied), sum_counts([rows])
     relations = None
     if "relation" in statements.columns:
         relations = by_relation(labelled.about_targets(folder / "statements"), how.wordings)
     beside = None if stated is None else beside_the_paper(metrics, stated)
-    tables = {"measures": metrics.shown(), "relations": relations, "beside_the_paper": beside}
+    tables = {"measures": metrics.overall, "relations": relations, "beside_the_paper": beside}
     tables |= {"targets": how.target_list.table(how.targets)}
     tables |= {f"targets_{column}": frame for column, frame in frames.items()}
     made = page(
@@ -533,7 +485,7 @@ def write_report(
             *ambiguous.notice(next(iter(frames.values()))),
             *notice_of_unlisted(counts),
             *how.notices(tallied),
-            *(words or {"notices": ()})["notices"],
+            *labelled.long_texts(statements["masked"]),
             *resource.loaded.describe(counts),
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
@@ -571,8 +523,6 @@ def page(
     shares = {scorer: row["value"] for scorer in scorers[:2] if (row := sections.headline(rows, "polarised", scorer))}
     sizes = ("rows", "rows_about_a_target", "statements", "targets", "empty_targets")
     num_rows, num_about, num_statements, targets, empty = (results.get(name) or 0 for name in sizes)
-    texts = rows.filter(pl.col("measure").str.starts_with("all_texts_"))  # with measure.texts=all
-    everywhere = sections.crossed("Of all texts, with a target or without", texts, {"": "all texts"})
     return Page(
         state=f"Polarised: {', '.join(f'{share:.1f} % ({scorer})' for scorer, share in shares.items())}",
         hedge=f"The share of {counted(num_statements, 'statement')} about {targets - empty:,} of "
@@ -581,7 +531,7 @@ def page(
         picture=sections.shares_picture(rows, scorers[0]),
         numbers=first_numbers(rows, scorers[0], drawn[labels[scorers[0]]]),
         sections=[
-            sections.measures(rows, ["D_R"], [everywhere]),
+            sections.measures(rows, ["D_R"]),
             Section("The paper's figures and ours", _beside(beside, explained)),
             sections.gallery(drawn, list(labels), chosen),
             Section("Relations", _relations(relations)),

@@ -7,11 +7,10 @@ import hashlib
 import random
 import re
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,52 +19,53 @@ import polars as pl
 from safetensors.torch import load_file, save
 from scipy.special import softmax
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder, write
 from mitigate.load import conceptnet
-from mitigate.load.ratings import RESOURCES, most_say, read_crowd, read_rated, read_with_quality, target_of
+from mitigate.load.ratings import RESOURCES, read_crowd, read_rated
 from mitigate.load.statements import root_with
-from mitigate.measure import agreement
-from mitigate.measure.agreement import CLASSES, auc, auc_of_a_rater, classification, words_and_texts
-from mitigate.measure.caveats import HALVES, WHOLE
-from mitigate.measure.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
-from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.quality import accuracy, best_threshold, valid_share
-from mitigate.measure.results import keyed, of_study
+from mitigate.measure.agreement import (
+    CLASSES,
+    auc,
+    auc_of_a_rater,
+    classification,
+    confusion,
+    kappa,
+    macro_f1,
+    sensitivity,
+    specificity,
+)
+from mitigate.measure.quality import best_threshold
+from mitigate.measure.results import of_study
+from mitigate.models import minilm
+from mitigate.models.encoder import Cascade, Encoder, Gate, MiniLMClassifier, States
+from mitigate.models.heads import LABELS, REGARD, CrossFitted, fold_of, hash_of
+from mitigate.models.plausibility import MEMBERS, Average, Bilinear
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import Job, open_job, say, say_notes
-from mitigate.score.base import make_scorer
-from mitigate.score.people import MEANING, VALID, Crowd2, CrowdLM, PeopleValid, features, plain, polarity
-from mitigate.score.precision import native_dtype
+from mitigate.score.people import MEANING, VALID, Crowd2, PeopleValid, features, plain, polarity
 from mitigate.score.regard import MiniLMRegard, NgramRegard
 from mitigate.stages import Result, in_folder
 from mitigate.train import classifiers as training
 from mitigate.train import harness
 from mitigate.train.harness import Log
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, Scorer, fold_other, label_columns
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, fold_other
 from mitigate.verbalise import MASK, mask_column
 from mitigate.words.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
-from mitigate.words.relations import RATED, comet_relations, parse_sentence, relations
-from mitigate.words.targets import CATEGORIES, targets
+from mitigate.words.relations import comet_relations, relations
+from mitigate.words.targets import targets
 from mitigate.words.word_forms import any_of, article, with_plurals
-from models import hub, minilm
-from models.encoder import Cascade, Encoder, Gate, MiniLMClassifier, States
-from models.heads import LABELS, REGARD, CrossFitted, fold_of, hash_of
-from models.hf import CausalStates
-from models.plausibility import MEMBERS, Average, Bilinear, MiniLMPhrases, load_network
-from models.stored_tensors import trained
 
-VALIDITY = {"reads": ["statement", "masked"], "layers": [2], "decay": 0.3, "steps": 200}
-POLARITY = {
+Facts = dict[str, Any]
+VALIDITY: Facts = {"reads": ["statement", "masked"], "layers": [2], "decay": 0.3, "steps": 200}
+POLARITY: Facts = {
     **{"reads": ["masked", "negated"], "layers": [2], "decay": 0.1, "steps": 60},
     "copies": 2,  # of each rated and written statement, with identity terms in place of "this person"
     "copied": 0.5,  # weight of a rated statement's copies together
     "written": 5.0,  # weight of a statement that was written together with its label, its copies included
     "false_alarms": 0.13,  # share of COMeT's neutral statements labelled as polarised
 }
-BY_MODEL = {"layers": None, "depth": 0.5}  # of a causal language model: share of its layers below the one that is read
-LEARNT = {"dropout": 0.1, "batch_size": 512, "echo": 0.2, "contrast": 0.3}  # as train.classifiers.Settings has them
-NETWORKS = {  # of plausibility
+NETWORKS: dict[str, Facts] = {  # of plausibility
     "words": {"width": 128, "learning_rate": 0.003, "epochs": 6},
     "minilm": {"width": 128, "learning_rate": 0.005, "epochs": 4},
 }
@@ -77,12 +77,11 @@ LAYERS = {  # of all-MiniLM-L6-v2, with a change of low rank: 3.4 MB in half pre
 }
 GATE = {"channels": 128, "learning_rate": 0.003, "epochs": 3, "batch_size": 64, "neutral_share": 1.0}
 NGRAM = {"buckets": 262144, "learning_rate": 0.05, "decay": 0.000001, "epochs": 5, "batch_size": 256}
-Facts = dict[str, Any]
 
 
 def open_study(config: Config, inputs: object) -> AbstractContextManager[Job]:
     """The run folder of a training; it depends on the seed."""
-    return open_job(config, f"{config.recipe.name}-seed{config.seed}", inputs, uploads=["the classifiers"])
+    return open_job(config, f"{config.recipe.name}-seed{config.seed}", inputs)
 
 
 def record(job: Job, metrics: Facts, **folders: str) -> None:
@@ -96,60 +95,38 @@ def record(job: Job, metrics: Facts, **folders: str) -> None:
         say("\n".join(f"  {key:<40}{value:.4g}" for key, value in shown.items()))
 
 
-SHOWN = ("test/accuracy", "test/macro_f1", "majority/kappa", "all/all/kappa", "all/all/auc")
+SHOWN = ("test/accuracy", "test/macro_f1", "paper/all/kappa", "people_valid/all/auc")
 
 
-# classifier=people: people_valid, crowd2 and crowd_lm
+# classifier=people: people_valid and crowd2
 
 
 def run_people(config: Config) -> float | None:
-    """Train heads on people's ratings that each leave out a fold of targets and a fold of texts. With recipe.base there
-    is crowd_lm too. With a half of the ratings of validity there is no crowd2, since it would not differ."""
-    root, base, validity = root_with(config.data.root, ["humans"]), config.recipe.base, config.recipe.validity
-    rated, with_quality = read_rated(root), read_with_quality(root)
-    bases = [_digest("recipe.base", base), _digest("recipe.validity.base", validity.base)]
-    half = {"half": validity.half, **({} if validity.base is None else BY_MODEL)}
-    polar = {"crowd2": None} if validity.half == WHOLE else dict[str, str | None]()
-    polar |= {} if base is None else {"crowd_lm": base}
-    intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+    """Train heads on people's ratings that each leave out a fold of targets and a fold of texts. With a half of the
+    ratings of validity there is no crowd2, since it would not differ."""
+    root, half = root_with(config.data.root, ["humans"]), config.recipe.validity.half
+    rated, with_quality = read_rated(root), read_rated(root, RESOURCES[-1:])
     say(f"people: {with_quality.height:,} statements rated for validity, {rated.height:,} for polarity")
-
-    with open_study(config, [rated, with_quality, *bases]) as job:
-        more: Facts = {"base": validity.base, "using": in_folder()}
-        heads = job.stage("people_valid", train_validity, with_quality, {**VALIDITY, **half}, **more)
-        table = job.stage("people_valid_figures", measure_validity, with_quality, after=[heads], **more)
-        found = keyed("people_valid/{relation}/{label}", table.facts()["validity"])
-        for name, model in polar.items():
-            more = {"scorer": name, "base": model, "using": in_folder()}
-            settings = POLARITY if model is None else {**POLARITY, **BY_MODEL}
-            heads = job.stage(name, train_polarity, rated, settings, config.seed, **more)
-            tables = job.stage(f"{name}_figures", measure_polarity, rated, intervals, after=[heads], **more).facts()
-            found |= keyed(name + "/accuracy/{template}/{source}/{category}", tables["accuracy"])
-            found |= keyed(name + "/identity/{part}/{error}", tables["identity"])
-            accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None)
-            if job.is_new():
-                rounded = accuracy.with_columns(pl.col(pl.Float64).round(4))
-                write(job.folder / name / "accuracy.csv", rounded.write_csv())
-        metrics = {key: value for key, value in found.items() if isinstance(value, int | float)}
-        record(job, metrics, **{name: name for name in ("people_valid", *polar)})
-        return metrics["people_valid/all/all/auc"]
+    with open_study(config, [rated, with_quality]) as job:
+        made: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+            "people_valid": (train_validity, measure_validity, (with_quality, half))
+        }
+        made |= {"crowd2": (train_polarity, measure_polarity, (rated, config.seed))} if half == "all" else {}
+        found: Facts = {}
+        for name, (train, measure, values) in made.items():
+            heads = job.stage(name, train, *values, using=in_folder())
+            figures = job.stage(f"{name}_figures", measure, values[0], after=[heads], using=in_folder()).facts()
+            found |= {f"{name}/{key}": value for key, value in figures.items()}
+        record(job, found, **{name: name for name in made})
+        return found["people_valid/all/auc"]
     return None
 
 
-def _digest(setting: str, base: str | None) -> str | None:
-    try:
-        return None if base is None else hub.digest_of(hub.locate(base, seq2seq=False))
-    except (FileNotFoundError, ValueError) as error:
-        raise MitigateError(f"{setting}: {error}") from error
-
-
-def train_polarity(
-    rated: pl.DataFrame, settings: Facts, seed: int, *, scorer: str, base: str | None = None, folder: Path
-) -> dict[str, int]:
+def train_polarity(rated: pl.DataFrame, seed: int, *, folder: Path, states: States | None = None) -> dict[str, int]:
     """Train on rated statements (resource, masked, masked_neutral, cluster, votes, most), their copies and written
-    statements, and write the heads to the folder `scorer` of a folder; returns the number of training texts. settings:
-    as POLARITY; with a language model `base` also BY_MODEL."""
-    states = _states(settings, base)
+    statements, and write the heads to crowd2/ in a folder; returns the number of training texts. states: the network
+    that they read with; None: the encoder."""
+    settings, states = POLARITY, states or Encoder(minilm.locate(), POLARITY["layers"])
     shares = [rated["votes"].list.count_matches(MEANING[label]) / rated["votes"].list.len() for label in LABELS]
     first = rated_rows(rated, np.stack(shares, axis=1))
     copies = range(seed, seed + settings["copies"])
@@ -165,26 +142,26 @@ def train_polarity(
     rows = training.Rows.joined(parts)
     read = features(states, settings["reads"], {"masked": rows.texts})
     generated = np.flatnonzero(rated["resource"] == RESOURCES[-1])
-    heads, found = fit_calibrated(rows, read, settings, generated, _facts(states, settings, LABELS))
+    facts = {"labels": list(LABELS), "reads": settings["reads"], "layers": settings["layers"], "sha256": states.sha256}
+    heads, found = fit_calibrated(rows, read, settings, generated, facts)
     neutral = rated["most"].gather(generated).to_numpy() == NEUTRAL
     threshold = np.quantile(1 - found[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
     worded = dict(zip(rated["masked_neutral"], first.folds, strict=True))
-    save_heads(
-        replace(heads, threshold=threshold), worded | dict(zip(first.texts, first.folds, strict=True)), folder / scorer
-    )
+    folds = worded | dict(zip(first.texts, first.folds, strict=True))
+    save_heads(replace(heads, threshold=threshold), folds, folder / "crowd2")
     return {"texts": len(read)}
 
 
-def train_validity(rated: pl.DataFrame, settings: Facts, *, base: str | None = None, folder: Path) -> dict[str, int]:
-    """Train on rated statements (sentence, masked, cluster, quality) and write the heads to people_valid/ in a folder;
-    returns the number of training texts. settings: as VALIDITY, with half (of half_of) and perhaps BY_MODEL."""
-    rated, states = half_of(rated, settings["half"]), _states(settings, base)
+def train_validity(rated: pl.DataFrame, half: str, *, folder: Path) -> dict[str, int]:
+    """Train on rated statements (sentence, masked, cluster, quality) of a half, or all, and write the heads to
+    people_valid/ in a folder; returns the number of training texts."""
+    rated, states = half_of(rated, half), Encoder(minilm.locate(), VALIDITY["layers"])
     valid = valid_votes(rated)
     rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
-    read = features(states, settings["reads"], texts)
-    facts = _facts(states, settings, VALID) | {"half": settings["half"]}
-    heads, _ = fit_calibrated(rows, read, settings, np.arange(len(read)), facts)
+    read = features(states, VALIDITY["reads"], texts)
+    facts = {"labels": list(VALID), "reads": VALIDITY["reads"], "layers": VALIDITY["layers"], "sha256": states.sha256}
+    heads, _ = fit_calibrated(rows, read, VALIDITY, np.arange(len(read)), facts | {"half": half})
     save_heads(heads, dict(zip(rows.texts, rows.folds, strict=True)), folder / "people_valid")
     return {"texts": len(read)}
 
@@ -203,29 +180,14 @@ def valid_votes(rated: pl.DataFrame) -> np.ndarray:
 
 def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
     """Select the rated statements (masked, cluster) of a half of the clusters of targets, or all. A masked text that
-    both halves have stays in one of them. Raises MitigateError for another word."""
-    if half not in (WHOLE, *HALVES):
-        raise one_of("recipe.validity.half", half, (WHOLE, *HALVES))
-    if half == WHOLE:
+    both halves have stays in one of them."""
+    if half == "all":
         return rated
     rows = [(plain(text), fold_of(cluster) % 2) for text, cluster in rated.select("masked", "cluster").rows()]
-    distinct = set(rows)
-    in_both = {text for text, place in distinct if (text, 1 - place) in distinct}
-    place = HALVES.index(half)
+    distinct, place = set(rows), ("first", "second").index(half)
+    in_both = {text for text, own in distinct if (text, 1 - own) in distinct}
     kept = [own == place and (text not in in_both or fold_of(text) % 2 == place) for text, own in rows]
     return rated.filter(pl.Series(kept))
-
-
-def _states(settings: Facts, base: str | None) -> States:
-    """The network below the heads: the encoder, or the language model `base`."""
-    if base is None:
-        return Encoder(minilm.locate(), native_dtype(), settings["layers"])
-    return CausalStates(hub.locate(base, seq2seq=False), native_dtype(), settings["depth"])
-
-
-def _facts(states: States, settings: Facts, columns: Sequence[str]) -> Facts:
-    network = {"sha256": states.sha256, "layers": settings.get("layers"), "depth": settings.get("depth")}
-    return {"labels": list(columns), "reads": settings["reads"], **network}
 
 
 def fit_calibrated(
@@ -250,85 +212,52 @@ def save_heads(heads: CrossFitted, folds: Mapping[str, int], folder: Path) -> No
         replace(heads, marks=hashes, marked=marked).save(part)
 
 
-def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Path) -> Facts:
-    """The table `validity` of people_valid/ in the folder as a list of rows, by heads that learnt neither from a
-    statement's text nor about its target (validity_table)."""
-    people = PeopleValid(folder / PeopleValid.name, None if base is None else hub.locate(base, seq2seq=False))
-    found = people.probabilities(*(rated[name].to_list() for name in ("sentence", "masked", "cluster")))
-    return {"validity": validity_table(rated, found).to_dicts()}
+def measure_validity(rated: pl.DataFrame, *, folder: Path) -> Facts:
+    """validity_figures of people_valid/ in the folder, by heads that learnt neither from a statement's text nor about
+    its target."""
+    columns = (rated[name].to_list() for name in ("sentence", "masked", "cluster"))
+    return validity_figures(rated, PeopleValid(folder / PeopleValid.name).probabilities(*columns))
 
 
-def validity_table(rated: pl.DataFrame, found: np.ndarray) -> pl.DataFrame:
-    """A row for each relation, and for all, and each label of most raters, and all: relation, label, statements; the
-    area under the ROC curve against the majority on validity of the probabilities found (n,) (auc), of the label's
-    share of valid votes alone (polarity), and of one rater against two others (rater); and in percent the valid votes
-    (valid) and the mean probability (found)."""
-    named = [parse_sentence(sentence, in_comet=True) for sentence in rated["sentence"]]
-    table = rated.with_columns(
-        pl.Series("relation", [parts[1].name if parts else None for parts in named], dtype=pl.String),
-        pl.Series("valid", valid_votes(rated)),
-        pl.Series("found", found),
-        label=pl.col("most").replace_strict(dict(CLASSES)),
-    )
+def validity_figures(rated: pl.DataFrame, found: np.ndarray) -> Facts:
+    """{label of most raters, or all}/...: statements; the area under the ROC curve against the majority on validity of
+    the probabilities found (n,) (auc), of the label's share of valid votes alone (polarity), and of one rater against
+    two others (rater); and in percent the valid votes (valid) and the mean probability (found)."""
+    label = pl.col("most").replace_strict(dict(CLASSES))
+    table = rated.with_columns(pl.Series("valid", valid_votes(rated)), pl.Series("found", found), label=label)
     table = table.with_columns(alone=pl.col("valid").mean().over("most"))
-    rows = []
-    for names, part in parts_by(table, relation=RATED, label=CLASSES.values()):
+    figures: Facts = {}
+    for name in ("all", *CLASSES.values()):
+        part = table if name == "all" else table.filter(label=name)
         accepted = part["valid"].to_numpy() > 0.5
         votes = np.array([quality[:3] for quality in part["quality"]], dtype=bool).reshape(-1, 3)  # a few have six
-        row: Facts = {**names, "statements": part.height}
-        row |= {"auc": auc(part["found"].to_numpy(), accepted), "polarity": auc(part["alone"].to_numpy(), accepted)}
-        row |= {"rater": auc_of_a_rater(votes)}
-        row |= {name: 100 * part[name].to_numpy().mean() if part.height else None for name in ("valid", "found")}
-        rows.append(row)
-    return pl.DataFrame(rows, infer_schema_length=None)
+        row: Facts = {"statements": part.height, "auc": auc(part["found"].to_numpy(), accepted)}
+        row |= {"polarity": auc(part["alone"].to_numpy(), accepted), "rater": auc_of_a_rater(votes)}
+        row |= {key: 100 * part[key].to_numpy().mean() if part.height else None for key in ("valid", "found")}
+        figures |= {f"{name}/{key}": value for key, value in row.items()}
+    return figures
 
 
-def measure_polarity(
-    rated: pl.DataFrame, intervals: Bootstrap, *, scorer: str, base: str | None = None, folder: Path
-) -> Facts:
-    """Tables of a scorer of polarity in the folder as lists of rows: accuracy, by heads that learnt neither from a
-    statement's text nor about its target, and identity."""
-    crowd = Crowd2(folder / scorer) if base is None else CrowdLM(folder / scorer, base)
+def measure_polarity(rated: pl.DataFrame, *, folder: Path) -> Facts:
+    """{template}/{source, or all}/... of crowd2/ in the folder by heads that learnt neither from a statement's text nor
+    about its target, against most raters, from 0 to 1. Raters read the sentences of the resources, in the paper's
+    wording, whatever wording is labelled."""
+    crowd, figures = Crowd2(folder / Crowd2.name), Facts()
     for template, column in zip(TEMPLATES, ("masked", "masked_neutral"), strict=True):
-        found = polarity(crowd.probabilities(rated[column].to_list(), rated["cluster"].to_list()), crowd.heads)
-        rated = rated.with_columns(pl.Series(label_columns(scorer, template)[0], found.label))
-    terms = measure_identity_terms(label_identity_terms([crowd]), [scorer], intervals)
-    summed = identity_summary(terms).filter(pl.col("number") == "both")
-    return {"accuracy": accuracy_table(rated, scorer, intervals).to_dicts(), "identity": summed.to_dicts()}
+        probable = crowd.probabilities(rated[column].to_list(), rated["cluster"].to_list())
+        labelled = rated.with_columns(pl.Series("label", polarity(probable, crowd.heads).label))
+        for source in ("all", *rated["resource"].unique(maintain_order=True)):
+            part = labelled if source == "all" else labelled.filter(resource=source)
+            table = confusion(part["most"].to_numpy(), part["label"].to_numpy()).sum(0)
+            figures |= {f"{template}/{source}/{name}": _known(figure(table)) for name, figure in AGAINST_MOST.items()}
+    return figures
 
 
-FIGURES: dict[str, agreement.Figure] = {
-    **{"sensitivity": agreement.sensitivity, "specificity": agreement.specificity},
-    **{"kappa": agreement.kappa, "macro_f1": agreement.macro_f1},
-    **{"people": agreement.truly_polarised, "labelled": agreement.polarised},
-}
-"""Figures against the majority of raters, and polarised shares: of the majority (people) and the scorer (labelled)."""
+AGAINST_MOST = {"sensitivity": sensitivity, "specificity": specificity, "kappa": kappa, "macro_f1": macro_f1}
 
 
-def accuracy_table(rated: pl.DataFrame, scorer: str, intervals: Bootstrap) -> pl.DataFrame:
-    """A row for each template, source and category, and for all: template, source, category, statements, polarised (the
-    number by most raters), and FIGURES with _low and _high over targets and masked texts, from 0 to 1.
-
-    rated: statements (resource, category, cluster, masked, most) with the scorer's labels under both templates. Raters
-    read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
-    sources, rows = rated["resource"].unique(maintain_order=True), []
-    for template in TEMPLATES:
-        label = label_columns(scorer, template)[0]
-        for names, part in parts_by(rated.rename({"resource": "source"}), source=sources, category=CATEGORIES):
-            if part.height:
-                most, each = part["most"].to_numpy(), np.arange(part.height)
-                table = agreement.confusion(most, fold_other(part[label].to_numpy()), each)
-                counts = {"statements": part.height, "polarised": int((most != NEUTRAL).sum())}
-                figures = agreement.with_intervals(table, FIGURES, intervals, words_and_texts(part))
-                rows.append({"template": template, **names, **counts, **figures})
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def parts_by(rows: pl.DataFrame, **columns: Iterable[str]) -> Iterable[tuple[dict[str, str], pl.DataFrame]]:
-    """Yield each combination of values of the columns with its rows; "all" stands for any value."""
-    for values in product(*(("all", *names) for names in columns.values())):
-        part = dict(zip(columns, values, strict=True))
-        yield part, rows.filter(**{column: value for column, value in part.items() if value != "all"})
+def _known(value: np.ndarray) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 # classifier=plausibility: two networks that are trained from scratch on ConceptNet train100k, and their average
@@ -345,50 +274,48 @@ def run_plausibility(config: Config) -> float | None:
             "at least 2 are needed; give data.root=DIR with conceptnet100k/dev1.txt"
         )
     with open_study(config, triples) as job:
-        made = dict[str, Result]()
-        for name in NETWORKS:
-            settings = {**NETWORKS[name], **LEARNT, "seed": config.seed}
-            made[name] = job.stage(name, train_plausibility, triples, name, settings, using=job.training(name))
-        both = list(made.values())
-        made["average"] = job.stage("average", average_networks, triples, dict(made), after=both, using=in_folder())
-        after = list(made.values())
-        found = job.stage("metrics", measure_plausibility, triples, made, after=after, using=in_folder()).facts()
+        both = [
+            job.stage(name, train_plausibility, triples, name, settings, config.seed, using=job.training(name))
+            for name, settings in NETWORKS.items()
+        ]
+        average = job.stage("average", average_networks, triples, after=both, using=in_folder())
+        found = job.stage("metrics", measure_plausibility, triples, after=[average], using=in_folder()).facts()
         record(job, found, average="plausibility")
         return found["average/test/accuracy"]
     return None
 
 
 def train_plausibility(
-    triples: pl.DataFrame, phrases: str, settings: Facts, *, folder: Path, fingerprint: str, log: Log
+    triples: pl.DataFrame, phrases: str, settings: Facts, seed: int, *, folder: Path, fingerprint: str, log: Log
 ) -> Facts:
     """Train on the split train of triples (head, relation, tail, valid, split), choose the threshold on dev, and write
     the network to {phrases}/ of the folder; returns steps, seconds, triples_per_second and loss.
 
-    phrases: their encoder, "words" or "minilm"; settings: of training.Settings, and width and dropout of Bilinear.
-    Checkpoints with that fingerprint are left in checkpoints/{phrases}/, for a killed training to continue from."""
-    learnt, shape = triples.filter(split="train"), {name: settings[name] for name in ("width", "dropout")}
-    how = training.Settings(**{name: value for name, value in settings.items() if name not in shape})
-    harness.seed(how.seed)
-    network = Bilinear(minilm.locate(), sorted(learnt["relation"].unique()), phrases, **shape)
-    if isinstance(network.phrases, MiniLMPhrases):
-        network.phrases.encoder.to(native_dtype())  # as a loaded network reads; it is not trained
+    phrases: their encoder, "words" or "minilm"; settings: as in NETWORKS. Checkpoints with that fingerprint are left in
+    checkpoints/{phrases}/, for a killed training to continue from."""
+    learnt, how = triples.filter(split="train"), {name: settings[name] for name in ("epochs", "learning_rate")}
+    harness.seed(seed)
+    relations = sorted(learnt["relation"].unique())
+    network = Bilinear(minilm.locate(), relations, phrases, width=settings["width"], dropout=0.1)
     known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
-    found = training.fit_plausibility(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
+    how["seed"] = seed
+    found = training.fit_plausibility(
+        network, known, training.Settings(**how), checkpoints, fingerprint=fingerprint, log=log
+    )
     set_threshold(network, triples)
     with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
         network.save(part)
     return found
 
 
-def average_networks(triples: pl.DataFrame, made: Mapping[str, Facts], *, folder: Path) -> dict[str, float]:
-    """Average the two networks of the folder, choose the threshold on the split dev, and replace average/; returns the
-    seconds that training both took (made: what train_plausibility returned for each), and the size in bytes."""
+def average_networks(triples: pl.DataFrame, *, folder: Path) -> dict[str, float]:
+    """Average the two networks of the folder, choose the threshold on the split dev, and replace average/; returns its
+    size in bytes."""
     network = Average([Bilinear.load(folder / name, minilm.locate()) for name in MEMBERS])
     set_threshold(network, triples)
     with replacing_folder(folder / "average") as part:
         network.save(part, made_of=folder)
-    size = sum(file.stat().st_size for file in (folder / "average").rglob("*") if file.is_file())
-    return {"seconds": sum(facts["seconds"] for facts in made.values()), "bytes": size}
+    return {"bytes": sum(file.stat().st_size for file in (folder / "average").rglob("*") if file.is_file())}
 
 
 def set_threshold(network: Average | Bilinear, triples: pl.DataFrame) -> None:
@@ -402,46 +329,36 @@ def logits_of(network: Average | Bilinear, triples: pl.DataFrame) -> np.ndarray:
     return network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
 
 
-def measure_plausibility(triples: pl.DataFrame, made: Mapping[str, Facts], *, folder: Path) -> Facts:
-    """{name}/... for each classifier of the folder: the result of its training, and plausibility_figures."""
-    found: Facts = {}
-    for name, facts in made.items():
-        figures = facts | plausibility_figures(load_network(folder / name, minilm.locate()), triples)
-        found |= {f"{name}/{key}": value for key, value in figures.items()}
-    return found
+def measure_plausibility(triples: pl.DataFrame, *, folder: Path) -> Facts:
+    """average/...: plausibility_figures of the classifier of the folder."""
+    figures = plausibility_figures(Average.load(folder / "average", minilm.locate()), triples)
+    return {f"average/{key}": value for key, value in figures.items()}
 
 
 def plausibility_figures(network: Average | Bilinear, triples: pl.DataFrame) -> Facts:
-    """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled|...} on the true test triples as they are and
-    corrupted; valid/echo on targets as their own tails."""
-
-    def accepted(part: pl.DataFrame) -> pl.Series:
-        return pl.Series(logits_of(network, part) > 0)
-
+    """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled} on the true test triples as they are and with
+    shuffled tails; valid/echo on targets as their own tails."""
     found: Facts = {}
     for name, split in {"dev1": "dev", "dev2": "dev2", "test": "test"}.items():
         labelled = triples.filter(split=split)
-        plausible, valid = accepted(labelled), labelled["valid"]
+        plausible, valid = pl.Series(logits_of(network, labelled) > 0), labelled["valid"]
         found[f"{name}/triples"] = labelled.height
-        found[f"{name}/accuracy"] = accuracy(plausible.to_numpy(), valid.to_numpy())
-        found[f"{name}/true_judged_valid"] = valid_share(plausible.filter(valid))
-        found[f"{name}/false_judged_valid"] = valid_share(plausible.filter(~valid))
+        found[f"{name}/accuracy"] = _share(plausible == valid)
+        found[f"{name}/true_judged_valid"] = _share(plausible.filter(valid))
+        found[f"{name}/false_judged_valid"] = _share(plausible.filter(~valid))
     true = triples.filter("valid", split="test")
     heads, named = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
+    shuffled = true.with_columns(tail=true["tail"].gather(np.random.default_rng(0).permutation(true.height)))
     echoes = heads.join(named, how="cross").with_columns(tail="head")
-    for name, changed in {"true": true, **corrupted(true), "echo": echoes}.items():
-        found[f"valid/{name}"] = valid_share(accepted(changed))
+    for name, changed in {"true": true, "shuffled": shuffled, "echo": echoes}.items():
+        found[f"valid/{name}"] = _share(pl.Series(logits_of(network, changed) > 0))
     return found
 
 
-def corrupted(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The true triples with their tails shuffled, among all and within each relation, and turned round."""
-    within = pl.int_range(pl.len()).shuffle(seed=0)
-    return {
-        "shuffled": true.with_columns(tail=true["tail"].gather(np.random.default_rng(0).permutation(true.height))),
-        "shuffled_within_relation": true.with_columns(pl.col("tail").gather(within).over("relation")),
-        "turned_round": true.with_columns(head="tail", tail="head"),
-    }
+def _share(accepted: pl.Series) -> float | None:
+    """The percentage of classified triples that are accepted; None without any."""
+    mean: Any = accepted.mean()
+    return None if mean is None else 100 * mean
 
 
 # classifier=regard. First the encoder is trained whole, as a teacher. The shipped classifiers learn from the labels and
@@ -470,9 +387,8 @@ def run_regard(config: Config) -> float | None:
         layers = learn("minilm", train_layers, taught, LAYERS, after=[teacher])
         gate = learn("gate", train_gate, taught, texts.choosing, GATE, after=[layers])
         ngram = learn("ngram", train_ngram, texts.labelled, taught, NGRAM)
-        measured = texts.labelled, texts.crowd, Bootstrap(seed=config.seed)
         after = [layers, gate, ngram]
-        found = job.stage("metrics", measure_regard, *measured, after=after, using=in_folder()).facts()
+        found = job.stage("metrics", measure_regard, texts.labelled, after=after, using=in_folder()).facts()
         record(job, found, minilm="regard-minilm", ngram="regard-ngram")
         return found["minilm/test/macro_f1"]
     return None
@@ -483,7 +399,6 @@ class Texts:
     """Texts for training and measuring."""
 
     labelled: pl.DataFrame  # text, label, part: train, valid, test or people
-    crowd: pl.DataFrame  # resource, statement, votes, masked
     unlabelled: list[str]  # for training: written statements, and those of train100k
     choosing: list[str]  # of train100k, not in training, for the gate's threshold
 
@@ -517,13 +432,13 @@ def read_regard(root: Path) -> Texts:
     kept = [not known or not names.search(text) for text, known in zip(labelled["text"], learnt, strict=True)]
     labelled = labelled.filter(pl.Series(kept))
     written = [text for text in written_statements()["text"] if text not in {*labelled["text"], *rated}]
-    triples = conceptnet.read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).rows
+    triples = conceptnet.read_triples(root / "conceptnet100k" / "train100k.txt", "train").rows
     taken = {*labelled["text"], *written} | rated
     first = sorted(masked_statements(triples.gather_every(3)) - taken)
     second = sorted(masked_statements(triples.gather_every(3, 1)) - taken - set(first))
     choosing = random.Random(0).sample(second, min(MOST, len(second)))
     unlabelled = [text for text in [*written, *first] if not names.search(text)]
-    return Texts(labelled, crowd, unlabelled, choosing)
+    return Texts(labelled, unlabelled, choosing)
 
 
 def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
@@ -658,12 +573,12 @@ NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral 
 
 def train_teacher(labelled: pl.DataFrame, settings: Facts, *, seed: int, folder: Path, log: Log) -> dict[str, int]:
     """Train the whole encoder on labelled texts (text, label) and write it to the folder; returns the number of
-    parameters. settings: of training.fit_regard."""
+    texts. settings: of training.fit_regard."""
     harness.seed(seed)  # the head's first weights are drawn when it is built
     teacher, wanted = MiniLMClassifier(minilm.locate(), None), training.certain(labelled["label"])
     training.fit_regard(teacher, teacher.encode(labelled["text"].to_list()), wanted, settings, seed=seed, log=log)
     write(folder / TEACHER_FILE, save(teacher.state_dict()))
-    return {"parameters": _size(teacher)}
+    return {"texts": labelled.height}
 
 
 def load_teacher(folder: Path) -> MiniLMClassifier:
@@ -678,7 +593,7 @@ def teach(
 ) -> pl.DataFrame:
     """The training texts with copies and probabilities, as with_copies, by the teacher of the folder."""
     texts = labelled["text"].to_list() + unlabelled
-    teacher = load_teacher(folder).to(native_dtype())
+    teacher = load_teacher(folder)
     return with_copies(
         labelled, pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)}), copies, seed
     )
@@ -686,7 +601,7 @@ def teach(
 
 def train_layers(taught: pl.DataFrame, settings: Facts, *, seed: int, folder: Path, log: Log) -> dict[str, int]:
     """Train on the result of teach, and write minilm/ to the folder, which has the teacher; returns the number of
-    parameters. settings: rank, layers, and those of training.fit_regard."""
+    texts. settings: rank, layers, and those of training.fit_regard."""
     harness.seed(seed)  # low-rank weights are random until they take the teacher's change
     classifier = MiniLMClassifier(minilm.locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
@@ -694,15 +609,15 @@ def train_layers(taught: pl.DataFrame, settings: Facts, *, seed: int, folder: Pa
     training.fit_regard(classifier, rows, wanted, settings, seed=seed, log=log)
     with replacing_folder(folder / "minilm") as part:
         classifier.save(part)
-    return {"parameters": _size(classifier), "texts": taught.height}
+    return {"texts": taught.height}
 
 
 def train_gate(
     taught: pl.DataFrame, unseen: list[str], settings: Facts, *, seed: int, folder: Path, log: Log
 ) -> dict[str, float]:
     """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the classifier's training
-    texts, set its threshold by texts that neither was trained on, and write it there; returns the number of parameters,
-    the threshold and the share of those texts that it passes. settings: channels, and those of training.fit_regard."""
+    texts, set its threshold by texts that neither was trained on, and write it there; returns the threshold
+    and the share of those texts that it passes. settings: channels, and those of training.fit_regard."""
     classifier = MiniLMClassifier.load(folder / "minilm", minilm.locate())
     rows = classifier.encode(taught["text"].to_list())
     harness.seed(seed)
@@ -715,60 +630,35 @@ def train_gate(
     with replacing_folder(folder / "minilm") as part:
         shutil.copytree(folder / "minilm", part, dirs_exist_ok=True)
         Cascade(gate, classifier, threshold).save(part)
-    return {"parameters": _size(gate), "threshold": threshold, "passes": float((found > threshold).mean())}
+    return {"threshold": threshold, "passes": float((found > threshold).mean())}
 
 
 def train_ngram(
     labelled: pl.DataFrame, taught: pl.DataFrame, settings: Facts, *, seed: int, folder: Path, log: Log
 ) -> dict[str, int]:
     """Train on the labelled texts (text, label, part) of part train, and on those of the result of teach that are not
-    labelled; write ngram/ to the folder; returns the number of parameters. settings: of training.fit_ngram."""
+    labelled; write ngram/ to the folder; returns the number of texts. settings: of training.fit_ngram."""
     rest = taught.filter(~pl.col("text").is_in(labelled["text"].implode()))
     classifier = training.fit_ngram(labelled, rest, settings, seed=seed, log=log)
     with replacing_folder(folder / "ngram") as part:
         classifier.save(part)
-    return {"parameters": classifier.weight.size + classifier.bias.size}
-
-
-def _size(network: MiniLMClassifier | Gate) -> int:
-    return sum(value.numel() for value in trained(network).values())
+    return {"texts": labelled.height + rest.height}
 
 
 # Figures of regard
 
 
-def measure_regard(labelled: pl.DataFrame, crowd: pl.DataFrame, intervals: Bootstrap, *, folder: Path) -> Facts:
-    """Figures of both classifiers of a folder, and how much their labels depend on identity terms."""
-    scorers: dict[str, Any] = {"minilm": MiniLMRegard, "ngram": NgramRegard}
-    made = [make_scorer(kind(folder / name), name) for name, kind in scorers.items()]
+def measure_regard(labelled: pl.DataFrame, *, folder: Path) -> Facts:
+    """{minilm|ngram}/{test|people}/... of the classifiers of a folder, from labelled texts (text, label, part). "Other"
+    counts as neutral; always_neutral is the accuracy of labelling every text so. recipe=agreement compares them with
+    people's ratings."""
     found: Facts = {}
-    for scorer in made:
-        found |= {f"{scorer.name}/{key}": value for key, value in regard_figures(scorer, labelled, crowd).items()}
-    terms = measure_identity_terms(label_identity_terms(made), list(scorers), intervals)
-    return found | identity_metrics(identity_summary(terms))
-
-
-def regard_figures(scorer: Scorer, labelled: pl.DataFrame, crowd: pl.DataFrame) -> dict[str, float | None]:
-    """{test|people}/... from labelled texts (text, label, part), {resource}/{majority|vote|unseen}/... from the crowd's
-    (resource, statement, masked, votes); unseen: against the majority on statements about targets of part test. "Other"
-    counts as neutral; always_neutral is the accuracy of labelling every text so."""
-    found: dict[str, float | None] = {}
-
-    def add(place: str, true: np.ndarray, label: np.ndarray) -> None:
-        true, label = fold_other(true), fold_other(label)
-        of = classification(true, label) | {"texts": len(true), "always_neutral": float((true == NEUTRAL).mean())}
-        found.update({f"{place}/{key}": value if value is None else round(value, 4) for key, value in of.items()})
-
-    for part in ("test", "people"):
-        texts = labelled.filter(part=part)
-        add(part, texts["label"].to_numpy(), scorer(texts["text"].to_list()).label)
-    for (resource,), sentences in crowd.group_by("resource", maintain_order=True):
-        label, most = scorer(sentences["masked"].to_list()).label, most_say(sentences["votes"])
-        votes = sentences["votes"]
-        add(f"{resource}/vote", votes.explode().to_numpy(), np.repeat(label, votes.list.len().to_numpy()))
-        add(f"{resource}/majority", most, label)
-        about = [target_of(text) for text in sentences["statement"]]
-        unseen = np.array([target is not None and part_of(target) == "test" for target in about])
-        if unseen.any():
-            add(f"{resource}/unseen", most[unseen], label[unseen])
+    scorers: dict[str, Any] = {"minilm": MiniLMRegard(folder / "minilm"), "ngram": NgramRegard(folder / "ngram")}
+    for name, scorer in scorers.items():
+        for part in ("test", "people"):
+            texts = labelled.filter(part=part)
+            true = fold_other(texts["label"].to_numpy())
+            figures = classification(true, fold_other(scorer(texts["text"].to_list()).label))
+            figures |= {"texts": texts.height, "always_neutral": float((true == NEUTRAL).mean())}
+            found |= {f"{name}/{part}/{key}": value for key, value in figures.items()}
     return found

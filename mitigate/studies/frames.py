@@ -28,27 +28,23 @@ from mitigate.load.statements import root_with
 from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
+from mitigate.models import minilm
+from mitigate.models.decoder import Decoder, Padded
+from mitigate.models.encoding import Encoding
+from mitigate.models.form import NO, PARENTS, TEXTS, UNKNOWN, YES, Form, fill_in, open_form
+from mitigate.models.hf_layouts import WEIGHTS, read_settings
+from mitigate.models.stored_tensors import sha256_of
 from mitigate.package_data import frame_of
 from mitigate.progress import progress
-from mitigate.recipes import reporting
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import open_job, say
+from mitigate.recipes.job import open_job, say, say_verdict
 from mitigate.report import page, plots
-from mitigate.report.numbers import number, span
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
-from mitigate.report.table import Column, Table, as_text, text
+from mitigate.report.table import Column, Table, as_text, number, span, text
 from mitigate.score.frames import FILE, log_odds
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train import harness
-from mitigate.train.batches import Batches
-from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.module import TrainingModule, adamw, linear
-from models import minilm
-from models.decoder import Decoder, Padded
-from models.digests import sha256_of
-from models.encoding import Encoding
-from models.form import NO, PARENTS, TEXTS, UNKNOWN, YES, Form, fill_in, open_form
-from models.hf_layouts import WEIGHTS, read_settings
+from mitigate.train.harness import Batches, Checkpoints, TrainingModule, adamw, linear
 
 FOLDER = "sbic"
 SOURCE = "the Social Bias Inference Corpus (docs/frames.md lists its files)"
@@ -104,7 +100,7 @@ def run(config: Config) -> float | None:
         f"frames-{how.start}-seed{seed}",
         {"accelerator": how.device, "checkpoint_every": how.checkpoint_every},
     )
-    with open_job(config, name, source, uploads=["the model that the scorer uses"]) as job:
+    with open_job(config, name, source) as job:
         here, of_folds = in_folder(), list[Result]()
         base = job.stage("base", train, posts, None, training, using=job.training("base", weights=weights, **device))
         further = replace(training, epochs=how.fold_epochs, lr=how.fold_lr)
@@ -122,7 +118,7 @@ def run(config: Config) -> float | None:
         scorer = job.stage("scorer", choose_scorer, posts, last, after=[base, *of_folds[:1]], using=here)
         metrics = job.stage("metrics", as_metrics, classified, texts, scorer)
         job.stage("results", of_study, metrics)
-        about = reporting.about(job, {"data": DATA, "data fingerprint": source})
+        about = job.about({"data": DATA, "data fingerprint": source})
         shown = classified, texts, posts, last, metrics
         report = job.stage("report", write_report, *shown, after=[job.folder.name], using=in_folder(about=about))
         if job.is_new():
@@ -132,7 +128,7 @@ def run(config: Config) -> float | None:
             for name, table in tables.items():
                 job.tracking.table(name, table)
             job.tracking.artifact("frames", "model", job.folder / scorer.facts()["model"], figures)
-            reporting.say_verdict(report.facts()["verdict"], "")
+            say_verdict(report.facts()["verdict"])
             beside = Table("", [text("system"), Column("%", "value", bounds="")], beside_baselines(**tables))
             printed = [beside] if job.brief else [by_system(table) for table in tables.values()]
             say("\n" + "\n\n".join(as_text(one, 110) for one in printed))
@@ -577,10 +573,9 @@ def text_table(
             said, size = joined.filter(pl.col(variable) != "")[variable], joined.height
             row: dict[str, Any] = {"variable": variable, "system": system, "posts": size}
             row |= {"generated": 100 * len(said) / size, "distinct": 100 * said.n_unique() / size}
-            low, high = intervals.mean(scores, np.arange(size))
             for at, name in enumerate(TEXT_FIGURES):
-                values = scores[:, at].mean(), low[at], high[at]
-                row |= dict(zip((name, *bounds(name)), map(float, values), strict=True))
+                values = scores[:, at].mean(), *intervals.mean(scores[:, at], np.arange(size))
+                row |= dict(zip((name, *bounds(name)), values, strict=True))
             rows.append(row)
     names = [*(key for name in TEXT_FIGURES for key in (name, *bounds(name))), "generated", "distinct"]
     schema = {"variable": pl.String, "system": pl.String, "posts": pl.Int64, **dict.fromkeys(names, pl.Float64)}

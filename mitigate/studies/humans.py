@@ -5,10 +5,8 @@ ratings in the form of the harms paper's release: the human neutral mean and the
 A survey's run folder holds survey/ for the raters, and beside it key.parquet and pool.parquet, which name the model of
 each statement. Rated statements have a row for each source and rating (RATED)."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,31 +22,18 @@ from mitigate.load.statements import find_root
 from mitigate.load.targets import OF_A_RUN, list_of_runs
 from mitigate.measure import agreement
 from mitigate.measure.base import ENDS, bounds
-from mitigate.measure.compare import holm, sign_flip_test
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, mean_over_targets
-from mitigate.measure.ratings import (
-    AS_THEY_ARE,
-    REACH,
-    Components,
-    described,
-    drift_table,
-    error,
-    prediction_powered,
-    ratings_needed,
-    statements_needed,
-)
+from mitigate.measure.ratings import described, drift_table, prediction_powered, ratings_needed
 from mitigate.measure.results import keyed, of_study
 from mitigate.package_data import frame_of
-from mitigate.recipes import reporting
 from mitigate.recipes.config import Config
-from mitigate.recipes.job import open_job, say, say_notes
+from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import plots
-from mitigate.report.numbers import number, p_value, signed
 from mitigate.report.page import OPEN, Number, Page, Part, Picture, Section, environment
 from mitigate.report.page import write as write_page
 from mitigate.report.sections import PROXIES, each, scorers_beside_people
-from mitigate.report.table import Column, Table, as_text, figures, grouped, text
+from mitigate.report.table import Column, Table, as_text, figures, grouped, number, signed, text
 from mitigate.stages import as_parquet, in_folder
 from mitigate.triples import NEUTRAL, OTHER, LabelCache, Scorer
 from mitigate.verbalise import mask_column
@@ -60,7 +45,6 @@ KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 RATED = [*KEY, "rater", "label", "quality", "batch"]
 CELL = ["target", "relation", "rank"]  # one tail of a prompt
 TOP = 3  # best statements of each target and relation, to draw from
-POINTS = 5.0  # of difference that a survey should be able to show, percentage points
 DAILY = 100  # statements that a rater should rate a day, at most
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
 AGAIN = ", rated again"  # ending of the name of a source of anchors in a survey
@@ -128,7 +112,7 @@ def make_survey(config: Config) -> None:
     handed_out = {name: getattr(humans, name) for name in ("raters", "pay", "contact")}
     demonstration = any(open_run(folder).setting("data.demonstration", False) for folder in folders)
     about = {"daily": DAILY, "sources": sources, "demonstration": demonstration}
-    content = as_parquet(pool) + target_list.content + (b"" if earlier is None else as_parquet(earlier))
+    content = as_parquet(pool) + target_list.digest.encode() + (b"" if earlier is None else as_parquet(earlier))
     with open_job(config, f"{config.recipe.name}-survey-seed{seed}", digest_of(content)) as job:
         key = job.stage("key", draw, pool, humans.size, seed, anchors)
         values = (key, pool, handed_out, about, target_list, earlier)
@@ -273,7 +257,7 @@ def write_survey(
     if earlier is not None:
         write(folder / EARLIER, as_parquet(earlier))
     sizes = {"items": items.height, "raters": raters, "hours": round(items.height * raters * SECONDS / 3600, 1)}
-    return {"name": name, **sizes, "parts": -(-items.height // about["daily"]), "power": power(key, raters), **about}
+    return {"name": name, **sizes, "parts": -(-items.height // about["daily"]), **about}
 
 
 def render_survey(survey: Mapping[str, Any], pay: str | None = None, contact: str | None = None) -> str:
@@ -281,26 +265,6 @@ def render_survey(survey: Mapping[str, Any], pay: str | None = None, contact: st
     them as a file. survey: its name, daily (the recommended largest number for a rater and day), and statements (item,
     target, statement) in the order of rating; pay, contact: sentences that raters read."""
     return environment().get_template("survey.html.jinja").render(survey=survey, pay=pay, contact=contact)
-
-
-def power(key: pl.DataFrame, raters: int) -> dict[str, dict[str, float]]:
-    """Precision of a survey of several models, by figure (polarised, valid): `detectable`, the minimum detectable
-    difference from the first model in percentage points, and `statements`, the number of each model that makes POINTS
-    detectable (80 % power). It rests on the variances of the harms paper's ratings (benchmarks/people_drift.py
-    computes them), and is the most cautious of several sets. Empty for fewer than two models."""
-    models = [rows for _, rows in key.filter(~pl.col("source").str.ends_with(AGAIN)).group_by("source")]
-    if len(models) < 2:
-        return {}
-    items = [set(rows["item"]) for rows in models]
-    common = min(len(one & other) / len(one) for one, other in combinations(items, 2))
-    found = {}
-    for (figure,), rows in frame_of("rating_variance.csv").group_by("figure", maintain_order=True):
-        variances = [Components(*row) for row in rows.select(Components._fields).iter_rows()]
-        found[str(figure)] = {
-            "detectable": round(REACH * max(error(one, len(items[0]), raters, common) for one in variances), 1),
-            "statements": math.ceil(max(statements_needed(POINTS, one, raters, common) for one in variances)),
-        }
-    return found
 
 
 def say_survey(folder: Path, survey: Mapping[str, Any], key: pl.DataFrame, size: int) -> None:
@@ -313,12 +277,6 @@ def say_survey(folder: Path, survey: Mapping[str, Any], key: pl.DataFrame, size:
     hours, raters = survey["hours"], survey["raters"]
     work = f"{60 * hours:.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
     say(f"  {raters} raters each: about {work} of paid work at {SECONDS} s a statement")
-    for figure, found in survey["power"].items():
-        count = int(found["statements"])
-        say(
-            f"  {figure:<10}  a difference of {found['detectable']:.1f} points from the first model is detectable "
-            f"(80 % power); {POINTS:g} points take {count:,} statements of each model, {count * raters:,} ratings"
-        )
     say(f"  hand out    {folder / 'survey' / 'survey.html'} for a browser, or statements.csv beside it for a platform")
     if survey["parts"] > 1:
         parts = f"{survey['parts']} parts of a day's work"
@@ -365,7 +323,7 @@ def measure_ratings(config: Config) -> None:
     names = [scorer.name for scorer in scorers]
     intervals, using = Bootstrap(resamples=config.measure.resamples, seed=config.seed), {"cache": config.label_cache()}
     pool = b"" if ratings.pool is None else as_parquet(ratings.pool)
-    content = digest_of(as_parquet(ratings.rated) + listed.content + pool)
+    content = digest_of(as_parquet(ratings.rated) + listed.digest.encode() + pool)
     with open_job(config, f"{config.recipe.name}-ratings-{config.score.regard}", content) as job:
         rated = job.stage("rated", columns_of_rated, ratings.rated)
         labels = job.stage("labels", label_statements, rated, scorers, listed, using=using)
@@ -390,11 +348,11 @@ def measure_ratings(config: Config) -> None:
             demonstration=ratings.demonstration,
             notices=ratings.notices,
             after=[job.folder.name],
-            using=lambda work: {"folder": work.folder, **reporting.about(job, {})},
+            using=lambda work: {"folder": work.folder, **job.about({})},
         )
         if job.is_new():
             job.tracking.summarise(metrics.facts())
-            reporting.say_verdict(report.facts()["verdict"], "")
+            say_verdict(report.facts()["verdict"])
             shown = sections({name: one.table() for name, one in tables.items()}, agreed).items()
             kept = [table for title, table in shown if title in BRIEF or not job.brief]
             say("\n" + "\n\n".join(as_text(table, 170) for table in kept))
@@ -516,15 +474,16 @@ def summary(
                 found[name] = 100 * float((labels == label).to_numpy().mean())
             table = units(ratings)
             for name, column in MEANS.items():
-                shares = table.drop_nulls(column).select("target", share=column)
-                values = mean_over_targets(shares, clusters_of(shares, target_list), bootstrap)
-                found |= dict(zip((name, *bounds(name)), values, strict=True))
-            votes = {"kappa": agreement.vote_counts(ratings["item"].to_list(), labels.to_numpy())}
+                mean = mean_over_targets(table, column)
+                ends = mean.interval(bootstrap, clusters_of(table, target_list)) if mean.interval else (None, None)
+                found |= dict(zip((name, *bounds(name)), (mean.value, *ends), strict=True))
+            by_item = ratings.group_by("item", maintain_order=True).agg("label")["label"]
+            votes = {"kappa": agreement.fleiss_sums(by_item)}
             if sense.height:
-                answers = sense["quality"].cast(pl.Int8).to_numpy()
-                votes["quality_kappa"] = agreement.vote_counts(sense["item"].to_list(), answers, classes=(0, 1))
-            for name, cast in votes.items():
-                found |= agreement.with_intervals(agreement.fleiss_sums(cast), {name: agreement.fleiss_of}, bootstrap)
+                answers = sense.group_by("item", maintain_order=True).agg(pl.col("quality").cast(pl.Int8))["quality"]
+                votes["quality_kappa"] = agreement.fleiss_sums(answers, classes=(0, 1))
+            for name, sums in votes.items():
+                found |= agreement.with_intervals(sums, {name: agreement.fleiss_of}, bootstrap)
             rows.append({name: found.get(name) for name in SUMMARY})
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -557,26 +516,24 @@ def by_rater(rated: pl.DataFrame) -> pl.DataFrame:
 def differences(
     rated: pl.DataFrame, models: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
 ) -> pl.DataFrame:
-    """Differences of HNM and quality of each model from the first, paired by target: a row for each with a p-value
-    under Holm's correction over all, and an interval that is corrected too (Bonferroni: all of them together cover at
-    the bootstrap's level). Empty where there is nothing to pair. target_list: as in `summary`."""
+    """Differences of HNM and quality of each model from the first, paired by target: a row for each with an interval
+    that is corrected (Bonferroni: all of them together cover at the bootstrap's level). Empty where there is nothing to
+    pair. target_list: as in `summary`."""
     tables = [units(rated.filter(source=source)) for source in models]
     pairs = []
     for source, table in zip(models[1:], tables[1:], strict=True):
         both = tables[0].join(table, on="target", suffix="_other", maintain_order="left")
         for figure, column in MEANS.items():
             if (paired := both.drop_nulls([column, f"{column}_other"])).height:
-                pairs.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]))
+                pairs.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()))
     corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(pairs)))
     rows: list[dict[str, Any]] = []
     for source, figure, paired, gains in pairs:
         numbers = cluster_numbers(paired, clusters_of(paired, target_list))
         row: dict[str, Any] = {"source": source, "baseline": models[0], "figure": figure}
         row |= {"targets": paired.height, "difference": float(gains.mean())}
-        row |= {end: bound.item() for end, bound in corrected.mean(gains, numbers)._asdict().items()}
-        rows.append(row | {"p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item())})
-    rows = [row | {"p": p} for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True)]
-    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()
+        rows.append(row | dict(zip(("low", "high"), corrected.mean(gains, numbers), strict=True)))
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame()
 
 
 def units(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -644,7 +601,7 @@ def all_statements(
 
 OF_TABLES = {
     "raters": "raters/{rater}",
-    "drift": "drift/{source}/{baseline}/{figure}/{weights}",
+    "drift": "drift/{source}/{baseline}/{figure}",
     "predicted": "predicted/{source}/{scorer}",
 }
 """The first part of the keys of a table's figures, in metrics.json and in the results."""
@@ -659,7 +616,7 @@ def all_figures(labels: pl.DataFrame, scorers: Sequence[str], found: Mapping[str
         flat |= {f"{row['source']}/{name}{end}": row[name] for name in SUMMARY[3:]}
     for row in found["differences"].rows(named=True):
         place = f"difference/{row['source']}/{row['figure']}"
-        flat |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high", "p")}}
+        flat |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high")}}
     return flat
 
 
@@ -675,7 +632,6 @@ def of_tables(found: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     return {key: value for part in named for key, value in part.items()}
 
 
-ALPHA = 0.05
 BRIEF = ("Ratings by people", "Models compared", "All statements", "Batches of raters")  # without verbose=true
 SAID: Mapping[str, Part] = {
     "Ratings by people": {
@@ -719,7 +675,7 @@ def page(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame, source: str,
     sources, changes = frames["summary"].filter(by="all"), frames["differences"]
     row = sources.row(by_predicate=pl.col("source") == source, named=True)
     paired = changes.filter(source=source, figure="HNM").rows(named=True) if changes.height else []
-    drifts = frames["drift"].filter(source=source, weights=AS_THEY_ARE).drop_nulls("drift").rows(named=True)
+    drifts = frames["drift"].filter(source=source).drop_nulls("drift").rows(named=True)
     state, hedge = _compared(paired[0]) if paired else _described(row, drifts)
     titles = {"HNM": "HNM ↑, %", "quality": "quality ↑, %", "kappa": "agreement of raters, κ (0 is chance)"}
     for change in paired:
@@ -743,8 +699,8 @@ def page(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame, source: str,
 def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
     """The state and its hedge where models are paired."""
     said = f"{row['source']} against {row['baseline']}, paired over {counted(row['targets'], 'target')}: "
-    said += f"{signed(row['difference'])} points of HNM, p {p_value(row['p'])} (Holm)."
-    if row["p"] is None or row["p"] >= ALPHA:
+    said += f"{signed(row['difference'])} points of HNM."
+    if row["low"] is None or row["low"] <= 0 <= row["high"]:
         return OPEN, f"{said} No difference is shown; rate more statements (humans.size)."
     more = "more" if row["difference"] > 0 else "less"
     said += " One trained model of each: a claim about a policy needs five."
@@ -774,8 +730,8 @@ def sections(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame) -> dict[
         groups = rows if by == "all" else grouped(rows, itemgetter("source"))
         found[title] = Table("In percent of ratings, with 95 % intervals.", [first, *rated], groups).present()
     pair, points = [text("model", "source"), text("against", "baseline")], Column("points", "difference", bounds="")
-    columns = [*pair, text("figure"), *figures(0, "targets"), points, Column("p", "p", p_value)]
-    caption = "Differences in points, their intervals (which together cover in 95 % of cases), and p by Holm."
+    columns = [*pair, text("figure"), *figures(0, "targets"), points]
+    caption = "Differences in points, and their intervals, which together cover in 95 % of cases."
     found["Models compared"] = Table(caption, columns, frames["differences"]).present()
     columns = [*pair, text("labels by", "scorer"), *figures(0, "statements", "rated"), points]
     columns += figures(2, weight="weight of labels")
@@ -784,9 +740,9 @@ def sections(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame) -> dict[
     caption += "that have to be rated for an interval of 5 points up and down."
     found["All statements"] = Table(caption, columns, frames.get("predicted", pl.DataFrame())).present()
     drift = frames["drift"].sort(pl.col("drift").is_null(), maintain_order=True)
-    columns = [text("source"), text("against", "baseline"), text("votes", "figure"), text("weights")]
-    columns += figures(1, "anchors", "total", "drift", "remaining", "detectable")
-    caption = "Percentage points of votes. Detectable: the least remaining difference with 80 % power. A dash: too few "
+    columns = [text("source"), text("against", "baseline"), text("votes", "figure")]
+    columns += figures(1, "anchors", "total", "drift", "remaining")
+    caption = "Percentage points of votes. A dash: too few "
     caption += "anchors to tell batches and models apart."
     found["Batches of raters"] = Table(caption, columns, drift).present()
     columns = [text("rater"), *figures(0, "ratings"), *shares]

@@ -18,28 +18,26 @@ from torch import Tensor
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import replacing_folder
+from mitigate.finished import source_of
 from mitigate.load.graph import Graph, with_vectors
 from mitigate.load.settings import Graph as GraphData
 from mitigate.measure import kge as measuring
 from mitigate.measure.base import AT_RANDOM, PERTURBED, PROJECTED, REGULARISED, measures
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.kge import by_model, rank_correlation
+from mitigate.measure.kge import agreement, by_model
 from mitigate.measure.results import measured
+from mitigate.models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
 from mitigate.package_data import frame_of
-from mitigate.probe.comet import find_devices
-from mitigate.recipes import reporting
-from mitigate.recipes.config import Config
-from mitigate.recipes.instantiate import build
-from mitigate.recipes.job import folder_name, may_record_texts, open_job, say, say_notes
+from mitigate.probe.beams import find_device
+from mitigate.recipes.config import Config, build
+from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.report import plots, sections
-from mitigate.report.numbers import number
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section, write
 from mitigate.report.sections import crossed, figure, shown, title_of
-from mitigate.report.table import Column, Table, as_text, figures, text
+from mitigate.report.table import Column, Table, as_text, figures, number, text
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train.kge import Penalty, Settings, fit
 from mitigate.train.settings import Embedding, Foreign
-from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
 
 OTHERS = "all others"
 STEP = 0.01  # along the gradient of equation 1, the paper's learning rate (footnote 5)
@@ -91,7 +89,7 @@ def run(config: Config) -> float | None:
         foreign = (model.kind, *vectors)
         origin = [f"The embeddings are those of {model.path}, scored as {model.kind}: one training, made elsewhere."]
     question = find_question(graph, data.attributes, kge.sensitive, kge.values, data.occupation, kge.fewest)
-    device = find_devices(config.probe.device, 1)[0].partition(":")[0]
+    device = find_device(config.probe.device)
     source = digest_of_values(graph)
     say_notes([*graph.notices, *question.notices, *origin])
     (a, b), of_a, of_b = question.names, len(question.group_a), len(question.group_b)
@@ -112,9 +110,8 @@ def run(config: Config) -> float | None:
         given = (graph, question, [f"{before}{name}" for name in names], config.seed)
         return job.stage(f"{before}trainings", measure_trainings, *given, after=after, using=in_folder())
 
-    folder = folder_name("kge", data.name, model.name, kge.sensitive.rsplit("/", 1)[-1])
-    uploads = ["plots", "professions" if may_record_texts(config) else "no texts"]
-    with open_job(config, folder, [source, *foreign], uploads=uploads) as job:
+    folder = "-".join(["kge", data.name, model.name, kge.sensitive.rsplit("/", 1)[-1]])
+    with open_job(config, folder, [source, *foreign]) as job:
         if is_trained:
             trained = train()
         else:
@@ -133,7 +130,7 @@ def run(config: Config) -> float | None:
         professions = job.stage("professions", profession_table, question, changes)
         facts = {"data": data.name, "model": model.name, "seed": config.seed, "fingerprint": source}
         job.measure(measure_bias, question, changes, trainings, mitigated, facts=facts)
-        known = {"data": reporting.source_of(vars(data)), "data fingerprint": source}
+        known = {"data": source_of(vars(data)), "data fingerprint": source}
         said = job.stage(
             "report",
             write_report,
@@ -143,14 +140,14 @@ def run(config: Config) -> float | None:
             notices=[*question.notices, *origin],
             demonstration=data.demonstration,
             after=[job.folder.name],
-            using=lambda work: {"folder": work.folder, "about": reporting.about(job, known)},
+            using=lambda work: {"folder": work.folder, "about": job.about(known)},
         )
         if job.is_new():
-            reporting.record_metrics(job, job.figures)
+            job.record_metrics(job.figures)
             if job.records_texts:
                 job.tracking.table("professions", professions.table())
-            reporting.record_plots(job)
-            reporting.say_verdict(said.facts()["verdict"], "")
+            job.record_plots()
+            say_verdict(said.facts()["verdict"])
             tables: list[Table | None] = [
                 profession_list(ends(professions.table(), 5 if job.brief else 20), question.names, "")
             ]
@@ -402,7 +399,7 @@ def measure_trainings(
         ranks = torch.cat(filtered_ranks(network, test, every, len(graph.entities))).numpy()
         row: dict[str, Any] = {"model": name, "mrr": float(np.mean(1 / ranks))}
         row |= {f"hits_{k}": float(np.mean(ranks <= k)) for k in HITS}
-        row["rank_correlation"] = rank_correlation(changes_of(network, question), ratios)
+        row["rank_correlation"] = agreement(np.stack([changes_of(network, question), ratios]))
         with torch.inference_mode():
             vectors = network.entities[people]
             occupation = network.relations[question.occupation].expand_as(vectors)
@@ -511,12 +508,13 @@ def measure_bias(
     question: Question, changes: pl.DataFrame, trainings: pl.DataFrame, mitigated: Mapping[str, pl.DataFrame]
 ) -> pl.DataFrame:
     """The results (measure.results.SCHEMA). mitigated: tables of trainings by variant."""
-    sizes = {"people_a": len(question.group_a), "people_b": len(question.group_b)}
+    sizes = {"kge/people_a": len(question.group_a), "kge/people_b": len(question.group_b)}
+    sizes |= {"kge/professions": question.professions.height, "kge/trainings": trainings.height}
     exact = Bootstrap()  # intervals over trainings are Student's, and need no draws
     found = [
         measured("trainings", trainings, intervals=exact),
         measured("rankings", changes),
-        measured("graph", {"professions": question.professions.height, "trainings": trainings.height, **sizes}),
+        measured("numbers", sizes),
     ]
     for variant, table in mitigated.items():
         if variant == PROJECTED:  # equation 1 is 0 by construction: the rest is rounding
@@ -656,7 +654,7 @@ def profession_list(professions: pl.DataFrame, names: Sequence[str], caption: st
     """The change of each profession, and its people of each value."""
     columns = [text("profession"), Column("change of score", "change", 4, bounds="")]
     columns += figures(2, of_a=names[0], of_b=names[1], log_ratio="log ratio of counts")
-    return Table(caption, columns, professions, "all-professions", "tall", "{profession}".format_map)
+    return Table(caption, columns, professions, "tall")
 
 
 def effects(rows: pl.DataFrame, published: str = "") -> Table | None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import polars as pl
 
 from mitigate import files
 from mitigate.errors import MitigateError, one_of
+from mitigate.finished import source_of
 from mitigate.load import prompts as prompt_files
 from mitigate.load.corpus import digest_of_relations, relations_in_training, triples_of
 from mitigate.load.statements import BETWEEN
@@ -21,24 +23,23 @@ from mitigate.load.stream import Loaded, Streamed
 from mitigate.load.targets import targets_of_statements, those_about
 from mitigate.measure.base import key_of
 from mitigate.measure.compare import no_conclusion
-from mitigate.measure.harms import tally
+from mitigate.measure.harms import Measurement, tally, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
-from mitigate.measure.statements import Measurement, export, labellings, long_texts
-from mitigate.measure.stories import STORY, compare_within_templates, measure_stories, refusals, shares
+from mitigate.measure.statements import export, long_texts
+from mitigate.measure.stories import measure_stories, refusals, shares
+from mitigate.models.chat_api import Endpoint, without_reasoning
+from mitigate.models.hf import LanguageModel, Seq2Seq
 from mitigate.policies import Policy, apply_policy, check_relations, choice_of
-from mitigate.probe.comet import find_devices
+from mitigate.probe.beams import find_device
 from mitigate.probe.stories import Sampling, Wording, ask_stories, sample_stories, story_of
-from mitigate.recipes import model_spec, reporting
-from mitigate.recipes.config import Config
-from mitigate.recipes.instantiate import build
-from mitigate.recipes.job import GROUPS, Job, may_record_texts, open_job, say, say_downloads, say_notes
+from mitigate.recipes.config import Config, build, check_trained, find_start
+from mitigate.recipes.job import GROUPS, Job, open_job, say, say_notes, say_verdict
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import sections
-from mitigate.report.numbers import number, p_value
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed, figure
-from mitigate.report.table import Column, Table, figures, grouped, text
+from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
 from mitigate.stages import Result, as_parquet
 from mitigate.train import launch
@@ -47,14 +48,11 @@ from mitigate.train.comet import Settings
 from mitigate.train.generator import as_it_is
 from mitigate.train.settings import Api
 from mitigate.train.stories import as_language_model, train_on_sentences
-from mitigate.train.stories import check as check_training
 from mitigate.triples import Parts
 from mitigate.words.outside_text import counted, whole_sentences
-from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, OWN, PROMPTS, REASONING, REFUSED, prompts
+from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, PROMPTS, REASONING, REFUSED, prompts
 from mitigate.words.relations import with_own
 from mitigate.words.targets import LISTED, PAPER, choose_targets, list_of, notice_of_own
-from models.chat_api import Endpoint, without_reasoning
-from models.hf import LanguageModel, Seq2Seq
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the project's templates begin a text
@@ -62,18 +60,14 @@ CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the pr
 
 def run(config: Config) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
-    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
-    downloads = config.missing(groups)
-    say_downloads(config, downloads)
-    if config.dry_run and downloads:
-        return None
     probe, sampling, scorers = find_probe(config), sampling_of(config), Scorers(config.score).labelling
     targets, target_list = probe.targets.select("target", "category"), list_of(probe.targets)
     labeller = config.labeller(scorers, target_list)
     measure, intervals = config.measure, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     # A sentence has no relation, and so one template only.
-    how = Measurement(targets, labellings(scorers, ["paper"]), target_list, intervals, measure.empty_targets)
-    content = as_parquet(probe.prompts) + as_parquet(targets) + probe.digest.encode() + target_list.content
+    labels = wordings([one.name for one in scorers], ["paper"])
+    how = Measurement(targets, labels, target_list, intervals, measure.empty_targets)
+    content = as_parquet(probe.prompts) + as_parquet(targets) + probe.digest.encode() + target_list.digest.encode()
     source = files.digest_of(content)
     num_prompts = probe.prompts["row"].n_unique()
     say_notes([*probe.notices, *notice_of_own(targets)])
@@ -88,12 +82,9 @@ def run(config: Config) -> float | None:
     name = f"stories-{learnt}{config.model.name}-seed{config.seed}"
     if not probe.is_generated:
         name = f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"
-    uploads = ["plots", "statements" if may_record_texts(config) else "no texts"]
-    uploads += ["the generator"] * bool(probe.resource and config.tracking.model)
-    with open_job(config, name, source, uploads=uploads, tracked=tracked(config, probe)) as job:
+    with open_job(config, name, source, tracked=tracked(config, probe)) as job:
         stories = tell(job, probe, sampling)
         sentences = job.stage("score", label_sentences, stories, labeller, most=sampling.most)
-        compared = job.stage("templates", compare_within_templates, sentences, how) if probe.shares_templates else None
         about = {
             "seed": config.seed,
             "data": config.data.name,
@@ -117,7 +108,6 @@ def run(config: Config) -> float | None:
             stories,
             sentences,
             how,
-            compared,
             probe.notices,
             generator=probe.generator,
             demonstration=probe.resource is not None and probe.resource.described["data"]["demonstration"],
@@ -125,19 +115,19 @@ def run(config: Config) -> float | None:
             sampled=probe.is_generated,
             chosen=config.shown_targets(targets),
             after=[job.folder.name],
-            using=lambda work: {"folder": work.folder, "about": reporting.about(job, facts())},
+            using=lambda work: {"folder": work.folder, "about": job.about(facts())},
         )
         if job.is_new():
             metrics, findings = job.figures, found.facts()
-            reporting.record_metrics(job, metrics, also={"verdict": findings["verdict"]})
+            job.record_metrics(metrics, also={"verdict": findings["verdict"]})
             columns = ["target", "category", "statement", *how.wordings]
-            reporting.record_statements(job, sentences.table().select(columns))
-            reporting.record_plots(job)
-            if job.records_model and probe.resource is not None:  # weights that were trained here
+            job.record_statements(sentences.table().select(columns))
+            job.record_plots()
+            if job.sends_model and probe.resource is not None:  # weights that were trained here
                 job.tracking.artifact(
                     f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.flat}
                 )
-            reporting.say_verdict(findings["verdict"], "")
+            say_verdict(findings["verdict"])
             brief = ("statements", *sections.FIRST, "refused")
             say("\n" + sections.console(metrics.table, REFUSALS, brief=brief, verbose=not job.brief))
             say_notes(findings["notices"])
@@ -178,12 +168,6 @@ class Probe:
     resource: Resource | None = None  # None: the model is probed as it is
 
     @property
-    def shares_templates(self) -> bool:
-        """Return whether prompts of a user's file differ in their target alone."""
-        own = self.prompts.filter(pl.col("kind") == OWN).drop_nulls("template")
-        return bool((own.group_by("template").agg(pl.col("target").n_unique())["target"] > 1).any())
-
-    @property
     def is_generated(self) -> bool:
         """Return whether the stories are generated here."""
         return self.start is not None or self.endpoint is not None
@@ -209,7 +193,7 @@ def find_probe(config: Config) -> Probe:
     model, policy = config.model, Scorers(config.score).policy(config.policy)
     check_policy(policy)
     if isinstance(model, Api):
-        model_spec.check_trained(model, bool(config.recipe.post_train), policy)
+        check_trained(model, bool(config.recipe.post_train), policy)
         if model.prompt not in (allowed := ("chat", "text")):
             raise one_of("model.prompt", str(model.prompt), allowed)
         if model.system is not None and model.prompt != "chat":
@@ -217,14 +201,14 @@ def find_probe(config: Config) -> Probe:
         endpoint: Endpoint = build(model.endpoint, "model.endpoint")
         rows, chosen, notices = find_prompts(config)
         wording = Wording(model.prompt, model.system)
-        generator = f"{model.name} at {endpoint.host}"
+        generator = f"{model.name} at {urlsplit(endpoint.url).hostname}"
         return Probe(rows, chosen, generator, endpoint.url, notices, endpoint=endpoint, wording=wording)
-    device = find_devices(config.probe.device, 1)[0]
+    device = find_device(config.probe.device)
     base = "/".join(Path(model.base).parts[-2:]) if Path(model.base).is_dir() else model.base
     if config.recipe.post_train:
         return _after_training(config, policy, base, device)
-    model_spec.check_trained(model, False, policy)
-    start = model_spec.find_start(model, False)
+    check_trained(model, False, policy)
+    start = find_start(model, False)
     check_tells(start)
     rows, chosen, notices = find_prompts(config)
     return Probe(rows, chosen, base, start.weights, notices, start, device)
@@ -240,7 +224,7 @@ def _of_file(config: Config) -> Probe:
     loaded: Loaded = build(config.data.load, "data.load", _partial_=True)(target_list=own)
     chosen = targets_of_statements(wanted, loaded.rows)
     rows, notices = those_about(loaded.rows, chosen)
-    return Probe(rows, chosen, reporting.title_of(config.data), notices=[*loaded.notices, *notices])
+    return Probe(rows, chosen, config.title, notices=[*loaded.notices, *notices])
 
 
 def _after_training(config: Config, policy: Policy, base: str, device: str) -> Probe:
@@ -261,12 +245,11 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
     if where["strategy"] == "fsdp":
         raise MitigateError("recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out")
     launch.check(settings, **where)
-    check_training(settings)
     corpus = triples_of(config.load_data())
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
     rows, chosen, notices = find_prompts(config, corpus.rows)
-    start = model_spec.find_start(config.model, True)
+    start = find_start(config.model, True)
     check_tells(start)
     scorers = Scorers(config.score)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
@@ -303,16 +286,10 @@ def find_prompts(config: Config, train: pl.DataFrame | None = None) -> tuple[pl.
     wanted, recipe = config.probed_targets(), config.recipe
     choose = partial(choose_targets, wanted, train, config.probe.fewest)
     if recipe.prompts is None:
-        if recipe.most_prompts is not None:
-            raise MitigateError(
-                f"recipe.most_prompts={recipe.most_prompts} draws from a file of prompts; give one: recipe.prompts=FILE"
-            )
         chosen = choose()
         return prompts(chosen, list_of(chosen)), chosen, []
     loaded = prompt_files.load(recipe.prompts)
-    rows, chosen, notices = prompt_files.prompts_of_file(
-        loaded.rows, wanted, choose, most=recipe.most_prompts, seed=config.seed
-    )
+    rows, chosen, notices = prompt_files.prompts_of_file(loaded.rows, wanted, choose)
     return rows, chosen, [*loaded.notices, *notices]
 
 
@@ -341,7 +318,7 @@ def facts_of(job: Job, probe: Probe, sampling: Sampling, data: str) -> dict[str,
         facts["requests"] = cost_in_words(stories)
     if probe.resource is not None:
         policy, read = probe.resource.policy.name, job.results["ledger"].table().filter(split="train")
-        facts["read"] = reporting.source_of({"name": data, **probe.resource.described["data"]})
+        facts["read"] = source_of({"name": data, **probe.resource.described["data"]})
         facts["policy"] = f"{policy}: kept {read.filter(pl.col('weight') > 0).height:,} of {read.height:,}"
         facts["training"] = job.results["train"].facts()
     return facts
@@ -446,7 +423,7 @@ def notices_of(
     if failed := outcomes.get(FAILED):
         why = ", ".join(sorted(set(stories.filter(outcome=FAILED)["why"])))
         found.append(f"Requests about {counted(failed, 'prompt')} of {stories.height:,} failed ({why}): no story.")
-    found += how.notices(tally(sentences, list(how.wordings)))
+    found += how.notices(tally(sentences, how.wordings))
     if cut := outcomes.get(CUT):
         found.append(f"No whole sentence in {counted(cut, 'answer')} of {stories.height:,}: no story.")
     if short := metrics["stories/short"]:
@@ -471,7 +448,6 @@ def write_report(
     stories: pl.DataFrame,
     sentences: pl.DataFrame,
     how: Measurement,
-    compared: pl.DataFrame | None,
     before: Sequence[str],
     *,
     fewest: int,
@@ -480,14 +456,14 @@ def write_report(
     about: Mapping[str, Any],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, statements.tsv and stories.txt. compared: what compare_within_templates
-    returns, if prompts share templates; before: notices of the input; sampled: whether the stories were generated here;
-    fields: further ones of the page. Returns its verdict and notices."""
+    """Write the page, its tables and pictures, statements.tsv and stories.txt. before: notices of the input;
+    sampled: whether the stories were generated here; fields: further ones of the page. Returns its verdict and
+    notices."""
     labels, metrics = list(how.wordings), Results.of(figures, flat)
-    per_story = shares(sentences, STORY, labels).join(stories.select("row", "target", "story"), on=["row", "target"])
+    per_story = shares(sentences, labels).join(stories.select("row", "target", "story"), on=["row", "target"])
     frames = how.tables(tally(sentences, labels))
     other = stories.filter(pl.col("outcome") != ANSWERED).select(*PROMPTS, "outcome", "story")
-    tables = {"targets": how.target_list.table(how.targets), "measures": metrics.shown(), "stories": per_story}
+    tables = {"targets": how.target_list.table(how.targets), "measures": metrics.overall, "stories": per_story}
     tables |= {f"targets_{column}": frame for column, frame in frames.items()} | {"without_story": other}
     tables["prompts"] = metrics.table.filter(by="prompt").select("group", "measure", "scorer", "value", "low", "high")
     made = page(
@@ -497,9 +473,8 @@ def write_report(
         statements=sentences,
         per_story=per_story,
         outcomes=stories["outcome"],
-        compared=compared,
         notices=[*before, *notices_of(metrics, stories, sentences, how, fewest), *([BY_SEED] * sampled)],
-        tables=tables if compared is None else {**tables, "within_templates": compared},
+        tables=tables,
         **fields,
         **about,
     )
@@ -525,14 +500,12 @@ def page(
     statements: pl.DataFrame,
     per_story: pl.DataFrame,
     outcomes: pl.Series,
-    compared: pl.DataFrame | None,
     chosen: Sequence[str],
     **about: Any,
 ) -> Page:
     """generator: the model or file of the stories; scorers: that of the first screen first; frames: of targets by label
     column; statements: labelled sentences; per_story: measure.stories.shares of each story, with its text; outcomes: of
-    all prompts; compared: within_templates, where prompts share templates; chosen: targets whose bars are drawn; about:
-    further fields of Page."""
+    all prompts; chosen: targets whose bars are drawn; about: further fields of Page."""
     rows, first = results.table, scorers[0]
     state, hedge = verdict(results, generator, scorers)
     naming, distinct = (number(results[name], 0) for name in ("naming_target", "distinct_sentences"))
@@ -545,7 +518,7 @@ def page(
         sections=[
             sections.measures(rows, REFUSALS),
             Section("Answers", _answers(rows, outcomes, frames, scorers)),
-            Section("Differences between targets", _differences(rows, compared, scorers)),
+            Section("Differences between targets", _differences(rows, scorers)),
             sections.gallery(frames, scorers, chosen),
             sections.target_section(frames, statements, scorers, scorers),
             Section("Stories", [_examples(per_story, scorers)]),
@@ -619,8 +592,8 @@ def _answers(
     return parts
 
 
-def _differences(rows: pl.DataFrame, compared: pl.DataFrame | None, scorers: Sequence[str]) -> list[Part]:
-    """Disparity beside chance, harms by kind of target, differences within templates, and prompts."""
+def _differences(rows: pl.DataFrame, scorers: Sequence[str]) -> list[Part]:
+    """Disparity beside chance, and harms by prompt."""
     caption = "Disparity over targets, beside that of stories permuted among the targets of their prompt (p: how many "
     caption += "of these are as large)."
     signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
@@ -632,22 +605,12 @@ def _differences(rows: pl.DataFrame, compared: pl.DataFrame | None, scorers: Seq
         rows = rows.filter(pl.col("measure") != "refused")
     groups: dict[str, Any] = {"down": lambda row: row["group"], "across": "{measure} {scorer}".format_map}
     groups |= {"section": lambda row: "", "decimals": 1}
-    columns = {"targets ": "targets", "statements ": "sentences", "refused ": "refused", **harms}
-    caption = "By kind of target, which has prompts of its own: percent of a target's sentences, mean over targets."
-    kinds = crossed(caption, rows.filter(by="kind"), columns, first="kind", **groups)
     caption = "By prompt; XYZ, or a slot in braces, stands for the target: percent of a target's sentences, mean over "
     caption += "the targets that the prompt is about, and the 95 % interval over these."
     shown = rows.filter(by="prompt")["group"].unique(maintain_order=True).head(SHOWN).implode()
     families = rows.filter(pl.col("group").is_in(shown), by="prompt")
     by_prompt = crossed(caption, families, {"refused ": "refused", **harms}, first="prompt", **groups)
-    words = {f"{scorer}_{share}": f"{scorer}, {word}" for scorer in scorers for share, word in SIGNS.items()}
-    within = None
-    if compared is not None:
-        size = pl.max_horizontal(pl.col(list(words)).abs())
-        largest = compared.sort(size, descending=True, maintain_order=True).head(SHOWN)
-        caption = "Prompts that differ in their target alone: percent of a target's sentences minus the mean of the "
-        within = Table(caption + "others.", [text("target"), *figures(1, "templates", **words)], largest)
-    return [chance, kinds, within, Fold("Prompts", [by_prompt]) if by_prompt else None]
+    return [chance, Fold("Prompts", [by_prompt]) if by_prompt else None]
 
 
 def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:

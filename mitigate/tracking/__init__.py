@@ -1,1 +1,1 @@
-"""Weights & Biases: the record of a run, its headlines, charts and saved views."""
+"""Weights & Biases: the record of a run, its and its headlines."""

@@ -18,18 +18,11 @@ from urllib.parse import urlparse
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.tracking.headlines import Chart
 from mitigate.words.outside_text import without_folders
 
 MODES = ("auto", "online", "offline", "none")
 MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # values of WANDB_MODE
 EARLIER_NAMES = {"run": "online", "dryrun": "offline"}  # of W&B's modes
-PRESETS = {  # of W&B, by the kind of chart: its name, and its names of the chart's columns
-    "bars": ("wandb/bar/v0", ("label", "value")),
-    "points": ("wandb/scatter/v0", ("x", "y")),
-    "lines": ("wandb/lineseries/v0", ("step", "lineVal", "lineKey")),
-}
-
 JSON = {"Content-Type": "application/json"}
 ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
 MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's summary has all figures
@@ -48,7 +41,6 @@ class Tracking:
     def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
     def summarise(self, metrics: Mapping[str, Any]) -> None: ...
     def table(self, name: str, frame: pl.DataFrame) -> None: ...
-    def chart(self, name: str, chart: Chart) -> None: ...
     def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
     def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
     def finish(self, failed: bool = False) -> None: ...
@@ -113,13 +105,6 @@ class WandbTracking(Tracking):
 
     def table(self, name: str, frame: pl.DataFrame) -> None:
         self._run.log({name: self._table(frame)})
-
-    def chart(self, name: str, chart: Chart) -> None:
-        """Record a chart for W&B's preset; its rows are in the section of the charts' tables."""
-        preset, fields = PRESETS[chart.kind]
-        columns = dict(zip(fields, chart.rows.columns, strict=False))
-        texts = {"title": chart.title, "xname": chart.rows.columns[0]}
-        self._run.log({name: self._wandb.plot_table(preset, self._table(chart.rows), columns, texts, split_table=True)})
 
     def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None:
         """Record pictures, (name, caption, file), as one table."""
@@ -213,10 +198,9 @@ def _has_key() -> bool:
         return True
     host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).netloc
     named = os.environ.get("NETRC")
-    first, *others = map(os.path.expanduser, [named] if named else ["~/.netrc", "~/_netrc"])  # as wandb looks for it
-    file = next((place for place in (first, *others) if Path(place).exists()), first)
+    files = [Path(place).expanduser() for place in ([named] if named else ["~/.netrc", "~/_netrc"])]  # as wandb does
     try:
-        found = netrc.netrc(file).authenticators(host)
+        found = netrc.netrc(next((file for file in files if file.exists()), files[0])).authenticators(host)
     except (OSError, netrc.NetrcParseError):
         return False
     return found is not None and bool(found[2])

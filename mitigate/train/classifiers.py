@@ -1,12 +1,12 @@
-"""Training of the classifiers that come with the project: heads on people's ratings (people_valid, crowd2, crowd_lm),
+"""Training of the classifiers that come with the project: heads on people's ratings (people_valid, crowd2),
 the networks of plausibility, and those of regard (all-MiniLM-L6-v2, the gate before it, and n-grams)."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,21 +14,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from mitigate.models.encoder import pad
+from mitigate.models.heads import FOLDS, REGARD
+from mitigate.models.ngram import NgramClassifier, ngrams, per_text
+from mitigate.models.plausibility import Bilinear
 from mitigate.progress import progress
-from mitigate.stages import SURROUNDING
 from mitigate.train import harness
-from mitigate.train.batches import Batches, Epochs
-from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.harness import LOG_EVERY, Log
-from mitigate.train.module import TrainingModule, adamw, linear
-from models.encoder import pad
-from models.heads import FOLDS, REGARD
-from models.ngram import NgramClassifier, ngrams, per_text
-from models.plausibility import Bilinear
+from mitigate.train.harness import LOG_EVERY, Batches, Checkpoints, Epochs, Log, TrainingModule, adamw, linear
 
 # Heads: multinomial logistic regression towards the shares of raters
 
 STEPS = 200  # of a search
+WARMUP = 0.06  # share of all steps
 
 
 @dataclass(frozen=True)
@@ -113,16 +110,15 @@ class Settings:
     how common each is. Echo: a phrase is not head and tail at once. Contrast: the true tail scores above the others of
     the batch for this head, and so does the true head."""
 
+    surroundings: ClassVar = ("checkpoint_every",)
     epochs: int
-    batch_size: int
     learning_rate: float  # reached after the warmup, then falling linearly to 0
-    weight_decay: float = 0.01  # of matrices
-    warmup: float = 0.06  # of all steps
+    batch_size: int = 512
     echo: float = 0.2  # weight of triples whose tail is their head
     contrast: float = 0.3  # weight of the choice among all tails, and all heads, of a batch
     precision: str = "auto"  # bf16-mixed where the processor computes in it, else 32-true
     seed: int = 1
-    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
+    checkpoint_every: float = 30.0  # seconds
 
 
 class Known:
@@ -155,7 +151,7 @@ class PlausibilityTraining(TrainingModule):
         # All lengths are 0: in batches sorted by length, all wrong answers would be as long as the right one.
         batches = Batches(np.zeros(len(known.heads)), settings.batch_size, settings.seed)
         steps = math.ceil(settings.epochs * len(known.heads) / settings.batch_size)
-        learning_rate = linear(settings.learning_rate, settings.warmup, steps)
+        learning_rate = linear(settings.learning_rate, WARMUP, steps)
         super().__init__(batches, steps, learning_rate, seed=settings.seed)
         self.network = network
         self.known = known
@@ -197,7 +193,7 @@ class PlausibilityTraining(TrainingModule):
         return loss.mean()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return adamw(self.parameters(), self.settings.learning_rate, self.settings.weight_decay, betas=(0.9, 0.98))
+        return adamw(self.parameters(), self.settings.learning_rate, betas=(0.9, 0.98))
 
 
 def choice(logits: Tensor, others: np.ndarray) -> Tensor:
@@ -239,7 +235,6 @@ def fit_plausibility(
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(REGARD))  # the columns
 ON_CPU: dict[str, Any] = {"accelerator": "cpu", "deterministic": True}
 """So a seed gives the same classifier on all processors of a kind. There are no checkpoints: training takes minutes."""
-WARMUP = 0.06  # share of all steps
 PLAINLY = 0.9  # the least probability of neutral in texts of which an epoch has only a share
 POOL = 50  # batches sorted by length together: little padding, and still much randomness
 
@@ -273,15 +268,11 @@ def fit_regard(
 
 
 class TokenTraining(TrainingModule):
-    """Cross-entropy; AdamW, whose learning rate rises for WARMUP of the steps and falls to 0."""
+    """Cross-entropy of texts with probabilities."""
 
     def __init__(self, network: nn.Module, batches: "TokenBatches", peak: float, epochs: int) -> None:
-        steps = epochs * len(batches)
-
-        def learning_rate(step: int) -> float:
-            return peak * min((step + 1) / (WARMUP * steps), (steps - step) / ((1 - WARMUP) * steps))
-
-        super().__init__(Epochs(batches, batches.num_drawn / len(batches)), steps, learning_rate, seed=None)
+        steps, epoch = epochs * len(batches), Epochs(batches, batches.num_drawn / len(batches))
+        super().__init__(epoch, steps, linear(peak, WARMUP, steps), seed=None)
         self.network = network
 
     def training_step(self, batch: tuple[Tensor, Tensor | None, Tensor], _: int) -> Tensor:

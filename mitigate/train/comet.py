@@ -1,31 +1,48 @@
 """Training of a generator: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019,
-section 2.2)."""
+section 2.2).
+
+The tails of ConceptNet train100k have 11,342 of MiniLM's 30,522 tokens; the logits of the others take a third of the
+time of a training, which learns from them only that they are rare. A decoder with an untrained output bias begins with
+that knowledge: each token's bias is the logarithm of its frequency in the tails, unseen tokens share the mass that Good
+(1953) estimates for them, and the loss is normalised over the tokens of tails. Perplexity and beam search are over all
+tokens."""
 
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pytorch_lightning as lightning
 import torch
+from pytorch_lightning.strategies import ModelParallelStrategy
 from torch import Tensor
+from torch.distributed.fsdp import fully_shard
 
 from mitigate.errors import MitigateError
+from mitigate.models.comet import Comet, send
+from mitigate.models.decoder import Decoder
 from mitigate.train import harness
-from mitigate.train.batches import Batches
-from mitigate.train.checkpoint_weights import with_frozen, without_frozen
-from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.harness import Log
-from mitigate.train.module import TrainingModule, adamw, held, linear
+from mitigate.train.harness import Batches, Checkpoints, Log, TrainingModule, adamw, linear
 from mitigate.train.settings import Training as Settings
-from mitigate.train.sharding import FullySharded
-from mitigate.train.tail_learner import Learner
-from mitigate.train.vocabulary import begin_vocabulary
-from models.comet import Comet, send
 
 LARGEST = 700.0  # its exp is in the range of a float
+
+
+class Learner(Protocol):
+    """A torch module that learns tails: a COMeT, or a model of transformers with the same prompts."""
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]: ...
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens of tails, with their end."""
+        ...
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+        ...
 
 
 class Examples(NamedTuple):
@@ -35,13 +52,6 @@ class Examples(NamedTuple):
     phrases: Sequence[str]
     tails: Sequence[str]
     weights: np.ndarray | None = None  # (n,) > 0; None is 1 for all
-
-
-def learning_rate(settings: Settings, steps: int) -> Callable[[int], float]:
-    """The learning rate of each step."""
-    if settings.hold is None:
-        return linear(settings.lr, settings.warmup, steps)
-    return held(settings.lr, settings.warmup, settings.hold, steps)
 
 
 class Fitted(NamedTuple):
@@ -54,12 +64,20 @@ class Fitted(NamedTuple):
     seconds: float  # of training, interruptions not counted
     examples_per_second: float
     train_loss: float  # per token, mean of the last steps
-    dev_perplexity: float | None  # of the weights that are kept
-    kept: int  # the step after which the weights are kept
+    dev_perplexity: float | None
+
+
+def learning_rate(settings: Settings, steps: int) -> Callable[[int], float]:
+    """The learning rate of each step. With trainer.hold it rises to the peak, stays until that share of the steps, then
+    falls to 0 as 1 minus a square root (Hägele et al. 2024)."""
+    if settings.hold is None:
+        return linear(settings.lr, settings.warmup, steps)
+    warm, last = max(1, round(settings.warmup * steps)), min(round(settings.hold * steps), steps - 1)
+    return lambda step: settings.lr * min((step + 1) / warm, 1 - (max(0.0, step - last) / (steps - last)) ** 0.5)
 
 
 class TailModule(TrainingModule):
-    """The loss of a batch of tails, for a learner of any kind."""
+    """The loss of a batch of tails. The decoder of a COMeT may have a loss over some tokens, or be sharded."""
 
     batches: Batches
 
@@ -67,22 +85,36 @@ class TailModule(TrainingModule):
         prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
         lengths = np.array([len(prompt) + len(tail) for prompt, tail in zip(prompts, tails, strict=True)])
         steps = settings.num_steps(len(tails))
-        super().__init__(
-            Batches(lengths, settings.batch_size, settings.seed),
-            steps,
-            learning_rate(settings, steps),
-            seed=settings.seed,
-            clip=settings.clip,
-        )
-        self.model = model
+        batches = Batches(lengths, settings.batch_size, settings.seed)
+        super().__init__(batches, steps, learning_rate(settings, steps), seed=settings.seed)
+        self.model: Any = model
         self.settings = settings
-        self.nll: Callable[..., Tensor] = model.nll
         self.prompts, self.tails = prompts, tails
         weights = np.ones(len(tails)) if examples.weights is None else examples.weights
         self.weights = weights / weights.mean()  # over all examples, so that equal weights change nothing
+        self.candidates = begin_vocabulary(model.decoder, tails) if isinstance(model, Comet) else None
+
+    def configure_model(self) -> None:
+        """Shard the decoder (trainer=fsdp): a block is gathered when it is used; weights outside of blocks, mainly the
+        embedding, which is also the head, stay gathered from the first layer to the end of the step."""
+        if isinstance(self.trainer.strategy, ModelParallelStrategy):
+            for module in (*self.model.decoder.blocks, self.model.decoder):
+                fully_shard(module, mesh=self.trainer.strategy.device_mesh["data_parallel"])
 
     def on_fit_start(self) -> None:
-        self.model.begin_steps()
+        self.nll: Callable[..., Tensor] = self.model.nll
+        if self.candidates is not None:
+            self.nll = partial(self.model.nll, candidates=self.candidates.to(self.device))
+
+    def on_fit_end(self) -> None:
+        """Give the first process a whole decoder again, and the others one without content. Lightning skips
+        on_train_end after it resumes from a checkpoint of the last step."""
+        if isinstance(self.trainer.strategy, ModelParallelStrategy):
+            weights = self.trainer.strategy.lightning_module_state_dict()
+            with torch.device("meta"):
+                self.model.decoder = Decoder(self.model.decoder.config)
+            if self.trainer.is_global_zero:
+                self.load_state_dict(weights, assign=True)
 
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The weighted mean over the batch of each example's mean over the tokens of its tail.
@@ -97,43 +129,37 @@ class TailModule(TrainingModule):
         return (nll * send(weights.astype(np.float32), nll.device)).sum()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return adamw(self.parameters(), self.settings.lr, self.settings.weight_decay)
+        return adamw(self.parameters(), self.settings.lr)
 
 
-class CometModule(TailModule):
-    """The loss of a batch of tails for a COMeT, whose loss may be normalised over some tokens, or sharded."""
+def begin_vocabulary(decoder: Decoder, tails: Sequence[Sequence[int]]) -> Tensor | None:
+    """The tokens (n,) over which the loss is normalised, in rising order, of a decoder whose output bias no training
+    has changed; the bias is then set. None: all tokens."""
+    if decoder.bias is None or bool(decoder.bias.any()):
+        return None
+    tokens = torch.tensor(list(chain.from_iterable(tails)))
+    decoder.bias.data.copy_(log_frequencies(tokens, decoder.config.vocab_size))
+    return tokens.unique()
 
-    model: Comet
 
-    def __init__(self, model: Comet, examples: Examples, settings: Settings) -> None:
-        super().__init__(model, examples, settings)
-        self.candidates = begin_vocabulary(model.decoder, self.tails, settings.vocabulary)  # None: all tokens
-
-    def configure_model(self) -> None:
-        if isinstance(self.trainer.strategy, FullySharded):
-            self.trainer.strategy.shard(self.model.decoder)
-
-    def on_fit_start(self) -> None:
-        if self.candidates is not None:
-            self.nll = partial(self.model.nll, candidates=self.candidates.to(self.device))
-
-    def on_fit_end(self) -> None:
-        """Gather a sharded model. Lightning skips on_train_end after it resumes from a checkpoint of the last step."""
-        if isinstance(self.trainer.strategy, FullySharded):
-            self.trainer.strategy.gather()
+def log_frequencies(tokens: Tensor, vocab_size: int) -> Tensor:
+    """The logarithms (vocab_size,) of each token's share of tokens (n,) int. Tokens that do not occur have together the
+    share of those that occur once (Good 1953, equation 9), at least 1 in n and at most half."""
+    counts = tokens.bincount(minlength=vocab_size).double()
+    unseen = counts == 0
+    if unseen.any():
+        mass = ((counts == 1).sum() / len(tokens)).clamp(1 / len(tokens), 0.5)
+        counts = torch.where(unseen, mass * len(tokens) / unseen.sum(), (1 - mass) * counts)
+    return (counts / len(tokens)).log().float()
 
 
 class DevPerplexity(lightning.Callback):
-    """A callback that evaluates at the end of every epoch and of the run, and saves the best weights in the file
-    `best`, if given."""
+    """A callback that evaluates at the end of every epoch and of the run."""
 
-    def __init__(self, module: TailModule, dev: Examples, best: Path | None, log: Log | None) -> None:
-        self.module = module
-        self.dev = dev
-        self.best = best
+    def __init__(self, module: TailModule, dev: Examples, log: Log | None) -> None:
+        self.module, self.dev = module, dev
         self.write_log = log
-        self.found = math.inf  # perplexity of the weights that are kept
-        self.kept = 0  # their step
+        self.found = math.inf
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -141,29 +167,18 @@ class DevPerplexity(lightning.Callback):
         step = trainer.global_step
         if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
             return
-        # All use the first process's figure: theirs could differ in the last digit, and all gather where one saves.
-        found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
-        if not math.isfinite(found):
-            raise diverged(f"the dev perplexity after {step:,} steps is {found}")
+        # All use the first process's figure: theirs could differ in the last digit.
+        self.found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
+        if not math.isfinite(self.found):
+            raise diverged(f"the dev perplexity after {step:,} steps is {self.found}")
         if self.write_log and trainer.is_global_zero:
-            self.write_log({"dev_perplexity": found}, step)
-        if self.best is None or found < self.found:
-            self._keep(trainer, found)
-
-    def _keep(self, trainer: lightning.Trainer, found: float) -> None:
-        self.found, self.kept = found, trainer.global_step
-        if self.best is None:
-            return
-        weights = trainer.strategy.lightning_module_state_dict()  # gathered from all processes
-        if trainer.is_global_zero:
-            trainer.strategy.checkpoint_io.save_checkpoint(without_frozen(weights, self.module), self.best)
-        trainer.strategy.barrier()  # all processes read the file later
+            self.write_log({"dev_perplexity": self.found}, step)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"found": self.found, "kept": self.kept}
+        return {"found": self.found}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.found, self.kept = state_dict["found"], state_dict["kept"]
+        self.found = state_dict["found"]
 
 
 def fit(
@@ -177,81 +192,43 @@ def fit(
     log: Log | None = None,
     **trainer: Any,
 ) -> Fitted:
-    """Train the model in place, resuming from the newest intact checkpoint of the same training in folder.
+    """Train the model in place, resuming from the checkpoint of the same training in folder.
 
     fingerprint: identifies the training; any change of its result (model, data, settings) must change it. log: receives
     numbers and their step. trainer: arguments of Lightning's trainer: accelerator, devices, strategy. With several
     devices this is the part of one process (launch.py starts them), and only the first one's model is the trained one.
 
-    Raises MitigateError where there is nothing to learn from, for a checkpoint of another training, and for settings of
-    a COMeT with another model (check_settings)."""
+    Raises MitigateError where there is nothing to learn from, for texts that are longer than a model of transformers
+    reads, for a checkpoint of another training, and when training diverges."""
     if not len(examples.tails):
         raise MitigateError("there are no training triples; choose another policy or more data")
-    if dev is not None and not len(dev.tails):  # a policy may leave none
-        dev = None
-    if settings.keep == "best" and dev is None:
-        raise MitigateError("trainer: keep='best' needs dev triples; give some, or keep='last'")
+    parts = [examples, dev] if dev is not None and len(dev.tails) else [examples]  # a policy may leave no dev triples
     if not isinstance(model, Comet):
-        check_settings(settings, strategy=trainer.get("strategy", "auto"))
-        check_lengths(model, [examples] if dev is None else [examples, dev])
-    kind: Any = CometModule if isinstance(model, Comet) else TailModule
-    module = kind(model, examples, settings)
-    return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
-
-
-def check_settings(settings: Settings, *, strategy: Any) -> None:
-    """Raise MitigateError for settings that only the decoder of this project has, and a model of transformers does
-    not."""
-    faults = [
-        (settings.vocabulary == "tails", "trainer.vocabulary=tails", "auto or all"),
-        (strategy not in ("auto", "ddp"), "trainer.strategy=fsdp", "auto or ddp"),
-    ]
-    if found := [f"{given} (allowed: {allowed})" for holds, given, allowed in faults if holds]:
-        raise MitigateError(
-            f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) has these "
-            "settings, and this model is from transformers; leave them out"
-        )
-
-
-def check_lengths(model: Any, parts: Sequence[Examples]) -> None:
-    """Raise MitigateError for texts that are too long for a model of transformers, before the first step."""
-    for part in parts:
-        try:
-            model.check_length(model.prompts(part.heads, part.phrases), [len(tail) for tail in model.tails(part.tails)])
-        except ValueError as error:
-            raise MitigateError(
-                f"{error}. Shorten such heads or leave them out, or use a model with more positions"
-            ) from error
+        for part in parts:
+            try:
+                longest = [len(tail) for tail in model.tails(part.tails)]
+                model.check_length(model.prompts(part.heads, part.phrases), longest)  # type: ignore[attr-defined]
+            except ValueError as error:
+                raise MitigateError(f"{error}. Shorten such heads, or use a model with more positions") from error
+    return fit_module(TailModule(model, examples, settings), folder, fingerprint, parts[1:], log, **trainer)
 
 
 def fit_module(
-    module: TailModule,
-    folder: Path,
-    *,
-    fingerprint: str,
-    dev: Examples | None,
-    log: Log | None,
-    **trainer: Any,
+    module: TailModule, folder: Path, fingerprint: str, dev: Sequence[Examples], log: Log | None, **trainer: Any
 ) -> Fitted:
-    """The part of `fit` that all models of texts share."""
-    keep_best = module.settings.keep == "best"
-    checkpoints = Checkpoints(folder, fingerprint)
-    watch = DevPerplexity(module, dev, checkpoints.best if keep_best else None, log) if dev else None
+    """The part of `fit` that all models of texts share. dev: one set of examples, or none."""
+    watch = [DevPerplexity(module, examples, log) for examples in dev]
     counts = harness.fit(
         module,
         precision=module.settings.precision,
-        checkpoints=checkpoints,
+        checkpoints=Checkpoints(folder, fingerprint),
         checkpoint_every=module.settings.checkpoint_every,
-        callbacks=[watch] if watch else [],
+        callbacks=watch,
         log=log,
         **trainer,
     )
     if not math.isfinite(counts.loss):
         raise diverged(f"the mean loss of the last steps is {counts.loss}")
-    if keep_best:
-        weights = with_frozen(checkpoints.best_weights(), module, checkpoints.best)
-        sharded = isinstance(trainer.get("strategy"), FullySharded)  # a share cannot copy whole weights
-        module.load_state_dict(weights, assign=sharded)
     settings, num_examples = module.settings, len(module.tails)
     return Fitted(
         steps=module.steps,
@@ -261,13 +238,12 @@ def fit_module(
         seconds=counts.seconds,
         examples_per_second=counts.rate(module.steps),
         train_loss=counts.loss,
-        dev_perplexity=watch.found if watch else None,
-        kept=watch.kept if watch and keep_best else module.steps,
+        dev_perplexity=watch[0].found if watch else None,
     )
 
 
 @torch.no_grad()  # not inference_mode: sharded weights gathered here are those of the next step too
-def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> float:
+def perplexity(model: Any, examples: Examples, batch_size: int = 256) -> float:
     """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens included; inf where it
     exceeds the range of a float."""
     was_training = model.training

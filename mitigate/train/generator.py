@@ -1,7 +1,6 @@
 """Generators, opened by folder or name and trained on the triples that a ledger keeps: train."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,18 +10,18 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
+from mitigate.models import hub, minilm
+from mitigate.models.comet import Comet
+from mitigate.models.hf import NO_PEFT, LanguageModel, Seq2Seq
+from mitigate.models.hf_layouts import is_adapter
+from mitigate.models.tail_prompts import TAGS, Layout
 from mitigate.stages import digest_of_values
 from mitigate.train import launch
 from mitigate.train.base_model import Start, find_start, kind_of
-from mitigate.train.comet import Examples, Log, check_settings
+from mitigate.train.comet import Examples, Log
 from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
-from models import hub, minilm
-from models.comet import Comet
-from models.hf import NO_PEFT, LanguageModel, Seq2Seq
-from models.hf_layouts import is_adapter
-from models.tail_prompts import TAGS, Layout
 
 __all__ = ["TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 
@@ -58,21 +57,20 @@ def train_generator(
     where the model cannot be trained."""
     if checkpoints is None:
         with TemporaryDirectory() as folder:
-            again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where, tags=tags)
-            return again(checkpoints=Path(folder), fingerprint=fingerprint)
+            more: dict[str, Any] = {"fingerprint": fingerprint, "log": log, "where": where, "tags": tags}
+            return train_generator(ledger, start, settings, model=model, checkpoints=Path(folder), **more)
     rows = valid_rows(ledger.filter(pl.col("weight") > 0))
     generator = start.load()
-    if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
-        raise MitigateError(
-            f"{type(generator).__name__} cannot be trained; start from a model that "
-            f"{', '.join(f'{kind.__name__}.load' for kind in (Comet, *OF_TRANSFORMERS))} opens"
-        )
+    is_comet = isinstance(generator, Comet)
+    if not is_comet and not isinstance(generator, OF_TRANSFORMERS):
+        raise MitigateError(f"{type(generator).__name__} cannot be trained; start from a COMeT, or model=hf or seq2seq")
     if start.regimen.relation == "token":
         generator.add(list(start.phrases.values()))
     if tags is not None:
         generator.add(TAGS)
         generator.tags = tags
-    begin_training(generator)
+    if not is_comet:
+        generator.begin_training()
     fitted = launch.fit(
         generator,
         examples(rows.filter(split="train"), start.phrases),
@@ -83,20 +81,11 @@ def train_generator(
         log=log,
         **where,
     )
-    if isinstance(generator, OF_TRANSFORMERS):
+    if not is_comet:
         generator.end_training()
     with replacing_folder(Path(model)) as part:
         generator.save(part)
     return fitted._asdict()
-
-
-def begin_training(generator: Any) -> None:
-    """Prepare a model of transformers for training. Raises MitigateError where it cannot be trained."""
-    if isinstance(generator, OF_TRANSFORMERS):
-        try:
-            generator.begin_training()
-        except ValueError as error:
-            raise MitigateError(str(error)) from error
 
 
 def as_it_is(start: Start) -> dict[str, Any]:
@@ -104,11 +93,15 @@ def as_it_is(start: Start) -> dict[str, Any]:
     return {"trained": False, "weights": start.weights}
 
 
-def check_training(start: Start, settings: TrainingSettings, *, strategy: str, **_: Any) -> None:
+def check_training(start: Start, *, strategy: str, **_: Any) -> None:
     """Raise MitigateError for ways of training that the start's model does not support."""
-    if code_after(start) == Comet.load:
+    if start.code not in [kind.load for kind in OF_TRANSFORMERS]:
         return
-    check_settings(settings, strategy=strategy)
+    if strategy == "fsdp":
+        raise MitigateError(
+            "trainer.strategy=fsdp (allowed: auto or ddp): only the project's own decoder (model=comet_minilm, "
+            "comet_gpt1 or comet) is trained so, and this model is from transformers"
+        )
     if lora := start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NO_PEFT)
@@ -126,19 +119,13 @@ def check_training(start: Start, settings: TrainingSettings, *, strategy: str, *
 
 def trained(start: Start, model: Path, digest: str) -> Start:
     """The generator that train_generator saved in a folder; digest: a hash of the folder."""
-    return start.trained(code_after(start), model, digest)
-
-
-def code_after(start: Start) -> Callable[..., Any]:
-    """The function that loads the trained model's folder."""
-    loaders = [kind.load for kind in OF_TRANSFORMERS]
-    return start.code if start.code in loaders else Comet.load
+    code = start.code if start.code in [kind.load for kind in OF_TRANSFORMERS] else Comet.load
+    return Start(code, model, digest, start.regimen, further=start.further, comet=start.comet)
 
 
 def examples(rows: pl.DataFrame, wordings: Mapping[str, str]) -> Examples:
     """Return rows of a ledger as training examples, relations worded as in prompts, heads after their control token if
-    they have one. Raises MitigateError for relations
-    without such a wording."""
+    they have one. Raises MitigateError for relations without such a wording."""
     if unknown := sorted(set(rows["relation"]) - set(wordings)):
         raise MitigateError(
             f"training triples have unknown relations: {', '.join(unknown)}; allowed: {', '.join(wordings)}. Leave the "

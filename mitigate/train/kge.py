@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
+from mitigate.models.kge import Embeddings, filtered_ranks
 from mitigate.progress import progress
-from mitigate.train.batches import Batches
-from mitigate.train.checkpoints import Checkpoints
+from mitigate.train.harness import Batches, Checkpoints
 from mitigate.train.settings import EmbeddingTraining as Settings
-from models.kge import Embeddings, filtered_ranks
 
 UNLIKELY = -1e30  # a score of what does not count; finite, so that gradients are
 LOG_EVERY = 20  # steps

@@ -37,18 +37,9 @@ class Training:
     hold: float | None = fact(
         "share of the steps until which lr stays at its peak; null: it falls", default=None, ge=0, lt=1
     )
-    weight_decay: float = fact("weight decay of AdamW", default=0.01, ge=0, le=1)
-    clip: float = fact("largest norm of the gradient", default=1.0, gt=0)
-    vocabulary: Literal["auto", "all", "tails"] = fact(
-        "tokens that the loss is over; tails: those of training tails", default="auto"
-    )
     precision: Precision = served("number format of training", default="auto")
     seed: int = fact(SEED, default=1)
     checkpoint_every: float = place(EVERY, default=30.0, gt=0)
-    keep: Literal["last", "best"] = served(
-        "weights that are kept; best: those of the lowest dev perplexity", default="last"
-    )
-    """With "last" the learning rate has fallen to 0, and no dev triple, filtered or not, has had an influence."""
 
     def __post_init__(self) -> None:
         if self.hold is not None and self.hold < self.warmup:
@@ -117,7 +108,6 @@ class Generator(Model):
     layout: Literal["packed", "comet"] | None = served("positions of a triple; null: as it was trained")
     relation: Literal["phrase", "words", "token", "name"] | None = served("its wording; null: as trained")
     folder: Parts = fact("function that finds the weights (_target_) and its arguments", where=["cache", "revision"])
-    missing: Parts | None = fact("function that returns what would be downloaded", default=None, where=["revision"])
     load: Parts = fact("function that loads the model (_target_) and its arguments")
 
 

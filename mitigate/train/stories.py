@@ -7,24 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from torch import Tensor, nn
+from torch import nn
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
+from mitigate.models.hf import LanguageModel
 from mitigate.train.base_model import Start
 from mitigate.train.comet import Examples, Settings, TailModule, fit_module
-from mitigate.train.generator import begin_training
-from models.hf import LanguageModel
 
 SENTENCES = 5  # of a text, as many as of a story
-
-
-def check(settings: Settings) -> None:
-    """Raise MitigateError for settings that texts cannot be trained with, before anything is labelled."""
-    if settings.keep != "last":
-        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; set trainer.keep=last")
-    if settings.vocabulary == "tails":
-        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; set trainer.vocabulary=all, or auto")
 
 
 class Reader(nn.Module):
@@ -32,7 +23,7 @@ class Reader(nn.Module):
 
     def __init__(self, model: LanguageModel) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.nll = model, model.nll
         before = model.tokenizer("")["input_ids"]
         self.start = [int(token) for token in before] or [model.end]  # as GPT-2 begins texts
 
@@ -47,14 +38,6 @@ class Reader(nn.Module):
         texts = self.model.tokenizer(list(tails), add_special_tokens=False)["input_ids"] if tails else []
         return [[*text[:most], self.model.end] for text in texts]
 
-    def begin_steps(self) -> None:
-        """Prepare the process that trains."""
-        self.model.begin_steps()
-
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the texts, in order."""
-        return self.model.nll(prompts, tails)
-
 
 def train_on_sentences(
     ledger: pl.DataFrame, start: Start, settings: Settings, *, model: Path, checkpoints: Path, **how: Any
@@ -68,12 +51,12 @@ def train_on_sentences(
     is of another training."""
     rows = ledger.filter(pl.col("weight") > 0, "valid")
     generator = as_language_model(start.load())
-    begin_training(generator)
+    generator.begin_training()
     train, dev = (paragraphs(rows.filter(split=split)) for split in ("train", "dev"))
     if not train.tails:
         raise MitigateError("no text is left to train on; choose another policy or more data")
     module = TailModule(Reader(generator), train, settings)
-    fitted = fit_module(module, checkpoints, dev=dev if dev.tails else None, **how)
+    fitted = fit_module(module, checkpoints, dev=[dev] if dev.tails else [], **how)
     generator.end_training()
     with replacing_folder(model) as part:
         generator.save(part, as_comet=False)

@@ -45,9 +45,8 @@ def without_others(texts: pl.Series) -> pl.Series:
         return texts
     names, verbs = ("|".join(ambiguous(rule)) for rule in ("capital", "verb"))
     text = pl.col(texts.name)
-    has_capitals = text != text.str.to_lowercase()
-    cased = pl.when(has_capitals).then(text.str.replace_all(rf"\b(?:{names})\b", GONE)).otherwise(text)
-    plain = cased.str.replace_all(_phrases(), GONE)
+    cased = text.str.replace_all(rf"\b(?:{names})\b", GONE)
+    plain = pl.when(text != text.str.to_lowercase()).then(cased).otherwise(text).str.replace_all(_phrases(), GONE)
     plain = plain.str.replace_all(rf"(?i)\b({BEFORE_A_VERB}) (?:{verbs})(?:e?s)?\b", f"$1 {GONE}")
     return texts.scatter(at, texts.gather(at).to_frame().select(plain).to_series())
 
@@ -66,19 +65,16 @@ def share(statements: pl.DataFrame) -> tuple[float, pl.DataFrame]:
     frequent first. statements: columns target and statements, their number."""
     known = pl.DataFrame(list(ambiguous().items()), ["target", "other"], orient="row")
     found = statements.select("target", "statements").join(known, on="target").filter(pl.col("statements") > 0)
-    total = int(statements["statements"].sum())
     ordered = found.sort("statements", "target", descending=[True, False])
-    return 100 * int(found["statements"].sum()) / total if total else 0.0, ordered
+    return 100 * int(found["statements"].sum()) / max(1, int(statements["statements"].sum())), ordered
 
 
 def notice(statements: pl.DataFrame) -> list[str]:
     """The share of ambiguous matches in a sentence."""
     percentage, found = share(statements)
-    if found.is_empty():
-        return []
     most = [f"{target} {count:,} ({other})" for target, count, other in found.head(NAMED).iter_rows()]
     rest = f" and {found.height - NAMED} others" if found.height > NAMED else ""
     return [
         f"{percentage:.1f} % of statements are about a word that can mean something else: {', '.join(most)}{rest}. "
         "Read some of them, or leave the words out with recipe.targets=FILE.csv."
-    ]
+    ] * bool(most)

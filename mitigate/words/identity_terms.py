@@ -70,13 +70,15 @@ def identity_forms() -> frozenset[str]:
 
 def identity_texts(mask: str) -> pl.DataFrame:
     """Every term in every frame, and every frame with its identity phrase replaced by the mask (columns TEXTS)."""
-    terms, frames = read_terms().rows(named=True), read_frames().rows(named=True)
-    rows = [
-        (filled(frame["frame"], term["term"], term["plural"]), term["term"], term["axis"], term["split"], *_of(frame))
-        for term in terms
-        for frame in frames
+    of_frame = ("frame", "split", "pair", "number", "polarity", "negated")
+    rows = list[tuple]()
+    frames = [
+        (frame["frame"], tuple(frame[name] for name in of_frame)) for frame in read_frames().iter_rows(named=True)
     ]
-    rows += [(masked(frame["frame"], mask), MASKED, None, None, *_of(frame)) for frame in frames]
+    for term in read_terms().iter_rows(named=True):
+        about = (term["term"], term["axis"], term["split"])
+        rows += [(filled(frame, term["term"], term["plural"]), *about, *facts) for frame, facts in frames]
+    rows += [(masked(frame, mask), MASKED, None, None, *facts) for frame, facts in frames]
     return pl.DataFrame(rows, schema=TEXTS, orient="row")
 
 
@@ -89,7 +91,3 @@ def masked(frame: str, mask: str) -> str:
     """A frame whose identity phrase, its article included, is replaced as a demographic word is: "this person is
     honest", "this person are honest"."""
     return frame.replace("{a} {term}", mask).replace("{terms}", mask)
-
-
-def _of(frame: dict) -> tuple:
-    return tuple(frame[name] for name in ("frame", "split", "pair", "number", "polarity", "negated"))

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any
 
 # The control characters of ASCII except tab and line end, those of Latin-1, and marks that turn the writing direction.
@@ -40,6 +41,18 @@ def portable(command: str) -> str:
 def literal(text: str) -> str:
     """A text that stays as it is where a configuration is resolved, also if it looks like ${oc.env:HOME}."""
     return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)
+
+
+def spelt(value: Any) -> str:
+    """A value as Hydra reads it: texts in quotes, in which a backslash counts before a quote and at the end alone."""
+    if value is None or isinstance(value, bool | int | float):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return f"{{{','.join(f'{key}:{spelt(part)}' for key, part in value.items())}}}"
+    if isinstance(value, str | PathLike):
+        inside = re.sub(r"(\\+)(?='|\Z)", r"\1\1", literal(str(value)))
+        return "'{}'".format(inside.replace("'", r"\'"))
+    return f"[{','.join(map(spelt, value))}]"
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:

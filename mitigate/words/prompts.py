@@ -2,7 +2,6 @@
 (2019), from data/story_templates.csv, for the four kinds of target in data/targets.csv."""
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -74,9 +73,13 @@ def targets_of_prompt(prompt: str, target_list: TargetList = PAPER) -> list[tupl
     names the targets of the list in it: the paper's as whole words, own ones in all their forms; of those that overlap
     the one that begins first, and the longest of these. Case is folded, and an underscore is a space."""
     text = plain(prompt)
-    found = re.findall(target_list.pattern_in_texts, text)
+    found = re.findall(target_list.pattern_among(list(target_list.categories)), text)
     listed = list(dict.fromkeys(map(target_list.named, found)))
-    fitting = [(target_list.named(word), template) for word, template in _fitting(text)]
+    fitting = list[tuple[str, Template]]()
+    for template in templates():
+        before, after = map(re.escape, template.text.lower().split(PLACE.lower()))
+        if whole := re.fullmatch(rf"{before}(\S.*?){after}", text):
+            fitting.append((target_list.named(whole[1]), template))
     for target, template in fitting:
         if target in listed and template.kind == kind_of(target, target_list):
             return [(target, template.text)]
@@ -84,11 +87,3 @@ def targets_of_prompt(prompt: str, target_list: TargetList = PAPER) -> list[tupl
         return [(target, None) for target in listed]
     target, template = min(fitting, key=lambda fit: len(fit[0]))  # the template with most words
     return [(target, template.text)]
-
-
-def _fitting(text: str) -> Iterator[tuple[str, Template]]:
-    """Yield the word in the place of each template that fits the text, and the template."""
-    for template in templates():
-        before, after = template.text.lower().split(PLACE.lower())
-        if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):
-            yield found[1], template

@@ -9,18 +9,16 @@ which had a token of its own there, short ones of this project that differ in th
 
     Relations of a user's own are passed as values; this module stores none."""
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from mitigate.errors import one_of
+from mitigate.package_data import rows_of
 
 RATED = ("CapableOf", "HasProperty", "Causes")
-"""Relations of the statements of COMeT that people rated. Other relations have another accuracy: that of COMeT's
-statements would correct ConceptNet's share of polarised ones, 15 % by people, to 0."""
+"""Relations of the statements of COMeT that people rated. Other relations have another accuracy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +38,16 @@ class Relation:
 def relations() -> dict[str, Relation]:
     """All relations by name: COMeT's 34 in the order the model knows them, twelve more of ConceptNet, and the 14 that
     only ATOMIC has."""
-    with files("mitigate").joinpath("data/relations.csv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
     return {
         row["relation"]: Relation(
-            name=row["relation"],
-            phrase=row["phrase"],
-            neutral_phrase=row["neutral_phrase"],
-            comet_words=row["comet_words"],
-            in_comet=row["in_comet"] == "1",
-            train100k=int(row["train100k"]),
+            row["relation"],
+            row["phrase"],
+            row["neutral_phrase"],
+            row["comet_words"],
+            row["in_comet"] == "1",
+            int(row["train100k"]),
         )
-        for row in rows
+        for row in rows_of("relations.csv")
     }
 
 
@@ -63,21 +59,18 @@ def with_own(own: Iterable[Relation]) -> dict[str, Relation]:
 def parse_sentence(sentence: str, *, in_comet: bool = False) -> tuple[str, Relation, str] | None:
     """Head, relation and tail of a sentence in the paper's wording, such as "nurse is capable of heal"; None where it
     has no phrase. At the same place the longest phrase counts. in_comet: whether only COMeT's relations count."""
-    if not (found := re.match(_sentence_pattern(in_comet), sentence)):
+    by_phrase, pattern = _phrases(in_comet)
+    if not (found := re.match(pattern, sentence)):
         return None
     head, phrase, tail = found.groups()
-    return head, _by_phrase(in_comet)[phrase], tail
+    return head, by_phrase[phrase], tail
 
 
 @cache
-def _sentence_pattern(in_comet: bool) -> str:
-    longest_first = sorted(_by_phrase(in_comet), key=lambda phrase: (-len(phrase), phrase))
-    return f"(.+?) ({'|'.join(map(re.escape, longest_first))}) (.+)"
-
-
-@cache
-def _by_phrase(in_comet: bool) -> dict[str, Relation]:
-    return {relation.phrase: relation for relation in relations().values() if relation.in_comet or not in_comet}
+def _phrases(in_comet: bool) -> tuple[dict[str, Relation], str]:
+    by_phrase = {relation.phrase: relation for relation in relations().values() if relation.in_comet or not in_comet}
+    longest_first = sorted(by_phrase, key=lambda phrase: (-len(phrase), phrase))
+    return by_phrase, f"(.+?) ({'|'.join(map(re.escape, longest_first))}) (.+)"
 
 
 def spellings(own: Iterable[Relation] = ()) -> dict[str, str]:

@@ -5,25 +5,23 @@ same label everywhere.
 
 Not every target is a person ("church", "greece"), and the paper's list has no word for non-binary people."""
 
-import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.errors import MitigateError, one_of
 from mitigate.package_data import rows_of
+from mitigate.words.outside_text import counted
 from mitigate.words.word_forms import (
     ARTICLE,
     anywhere,
-    extract_all,
     inflections,
     pattern,
     plain,
@@ -81,40 +79,30 @@ def choose_targets(
     wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None, fewest: int = 1
 ) -> pl.DataFrame:
     """The targets to probe (columns TARGETS): the paper's ("all"), those of them that are the whole head or tail of at
-    least `fewest` training triples ("data"), those of a list, or those of a CSV file.
+    least `fewest` training triples ("data"), those of a list, or those of a CSV file, in both of which "all" and "data"
+    may stand too. A target of the paper's keeps its category; any other word of a list is of category "own".
 
-    In a list, a target of the paper's keeps its category; any other word is of category "own". A file has
-    a header line and a column `target`, and optionally `category`, `forms` (further forms, separated by semicolons),
-    `group`, `cluster` and `kind`. Underscores are spaces, case is folded. In both, "all" and "data" stand for the
-    targets above.
-
-    Raises MitigateError for an empty choice, an unreadable file, one without the column or with a column twice, a wrong
-    kind, a category that ends as the name of an interval's bound does ("_low", "_high"), and a target with different
-    facts in two rows."""
+    A file has a column `target`, and optionally `category`, `forms` (further forms, separated by semicolons), `group`,
+    `cluster` and `kind`. Underscores are spaces, case is folded. Raises MitigateError for an empty choice, an
+    unreadable file, a wrong kind or category, and a target with different facts in two rows."""
     if isinstance(wanted, str | Path):
         frame = as_targets([str(wanted)]) if wanted in LISTED else _read(Path(wanted))
     else:
         frame = as_targets([plain(word) for word in wanted])
     for name in LISTED:
         if name in frame["target"]:
-            frame = pl.concat([frame.filter(pl.col("target") != name), _listed(name, triples, fewest)])
+            listed = as_targets(targets())
+            if name == "data" and triples is not None:
+                head, tail = (triples.filter(split="train")[end].str.to_lowercase() for end in ("head", "tail"))
+                about = pl.concat([head, tail.filter(head != tail)]).alias("target").value_counts()
+                often = about.filter(pl.col("count") >= fewest)["target"]
+                listed = listed.filter(pl.col("target").is_in(often.implode()))
+            frame = pl.concat([frame.filter(pl.col("target") != name), listed])
     frame = frame.filter(pl.col("target") != "").unique("target", keep="first", maintain_order=True)
     if frame.is_empty():
         why = "names no target" if wanted != "data" else "finds none of the paper's targets as a head or tail"
         raise MitigateError(f"probe.targets={wanted} {why}; allowed: all, data, a list of words, a CSV file")
     return frame
-
-
-def _listed(name: str, triples: pl.DataFrame | None, fewest: int) -> pl.DataFrame:
-    """The paper's targets, or those of them that are often enough a head or tail of training triples."""
-    frame = as_targets(targets())
-    if name == "all" or triples is None:
-        return frame
-    train = triples.filter(pl.col("split") == "train")
-    head, tail = (train[end].str.to_lowercase() for end in ("head", "tail"))
-    about = pl.concat([head, tail.filter(head != tail)]).alias("target")
-    often = about.value_counts().filter(pl.col("count") >= fewest)["target"]
-    return frame.filter(pl.col("target").is_in(often.implode()))
 
 
 def as_targets(words: Sequence[str] | dict[str, str]) -> pl.DataFrame:
@@ -131,29 +119,19 @@ def not_listed(chosen: pl.DataFrame) -> list[str]:
 
 def check_spelling(wanted: str | Path | Sequence[str]) -> None:
     """Raise MitigateError for words of a choice (choose_targets) that are not in the paper's list and resemble one that
-    is."""
+    is, without a plural's s; of the first words, since each takes 2 ms."""
     own = [] if isinstance(wanted, str) and wanted in LISTED else not_listed(choose_targets(wanted))
-    if meant := _meant(own) if own else {}:
-        guesses = ", ".join(f"{word}: did you mean {target}?" for word, target in meant.items())
-        raise MitigateError(f"{guesses} probe.new_targets=true keeps {'it' if len(meant) == 1 else 'them'}")
+    near = {word: get_close_matches(word.removesuffix("s"), targets(), n=1, cutoff=MISSPELT) for word in own[:CHECKED]}
+    if guesses := [f"{word}: did you mean {nearest[0]}?" for word, nearest in near.items() if nearest]:
+        raise MitigateError(
+            f"{', '.join(guesses)} probe.new_targets=true keeps {'it' if len(guesses) == 1 else 'them'}"
+        )
 
 
 def notice_of_own(chosen: pl.DataFrame) -> list[str]:
-    """A sentence that names the chosen targets outside the paper's list, which may be misspelt: "2 targets are not in
-    the paper's list: laywer, nonbinary person; did you mean lawyer?" Empty where there is none."""
+    """A sentence that names the chosen targets outside the paper's list, if there are any."""
     own = not_listed(chosen)
-    meant = named(list(dict.fromkeys(_meant(own).values())))
-    many = f"{len(own):,} targets are" if len(own) > 1 else "1 target is"
-    return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else "")] * bool(own)
-
-
-def _meant(words: Sequence[str]) -> dict[str, str]:
-    """Word -> the target of the paper's that is nearest to it without a plural's s, if one is near; of the first words,
-    since each takes 2 ms."""
-    found = {
-        word: get_close_matches(word.removesuffix("s"), targets(), n=1, cutoff=MISSPELT) for word in words[:CHECKED]
-    }
-    return {word: nearest[0] for word, nearest in found.items() if nearest}
+    return [f"{counted(len(own), 'target')} not in the paper's list: {named(own)}"] * bool(own)
 
 
 def named(words: Sequence[str]) -> str:
@@ -168,60 +146,31 @@ def _read(path: Path) -> pl.DataFrame:
             raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
         raise MitigateError(f"probe.targets: no such file: {path}; give a CSV file with a column 'target'")
     try:
-        content = path.read_bytes().decode("utf-8-sig")
-        reader = csv.DictReader(StringIO(content, newline=""))
-        found = [plain(column) for column in reader.fieldnames or ()]
-        rows = [(reader.line_num, {name and plain(name): field for name, field in row.items()}) for row in reader]
-    except UnicodeDecodeError as error:
-        raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
-    except csv.Error as error:
-        raise MitigateError(f"{path} cannot be read as a CSV file: {error}") from error
-    if "target" not in found:
-        columns = ", ".join(filter(None, found)) or "nothing"
+        table = pl.read_csv(path, infer_schema=False).rename(plain)
+    except pl.exceptions.PolarsError as error:
+        raise MitigateError(f"{path} cannot be read as a CSV file in UTF-8: {error}") from error
+    if "target" not in table.columns:
         raise MitigateError(
-            f"{path} has no column 'target' (found: {columns}); its first line must name it. Or name the targets "
-            "in the command: probe.targets=[lawyer,nurse]"
+            f"{path} has no column 'target' (found: {', '.join(table.columns)}); its first line must name it. Or name "
+            "the targets in the command: probe.targets=[lawyer,nurse]"
         )
-    if faults := list(_faults(rows)):
+    rows, faults = dict[str, tuple](), list[str]()
+    for number, row in enumerate(table.iter_rows(named=True), start=2):
+        given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
+        word = plain(row["target"] or "")
+        category = (row.get("category") or "").strip() or targets().get(word, "own")
+        category = plain(category) if plain(category) in CATEGORIES else category
+        forms = [form for form in map(plain, (row.get("forms") or "").split(";")) if form]
+        facts = (word, category, forms or None, *given.values())
+        if given["kind"] not in (None, *KINDS):
+            faults.append(f"line {number}: {one_of('kind', given['kind'], KINDS)}")
+        elif category in PARTS or category.endswith(("_low", "_high")):
+            faults.append(f"line {number}: figures have other parts called {category!r}; choose another category")
+        elif rows.setdefault(word, facts) != facts and word:
+            faults.append(f"line {number}: an earlier line has other facts of the target {word!r}; leave one of them")
+    if faults:
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
-    return pl.DataFrame([_row(row) for _, row in rows], schema=TARGETS, orient="row")
-
-
-def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
-    """Yield the faults of the rows, each with the number of its line."""
-    seen: dict[str, tuple[int, tuple]] = {}
-    for number, row in rows:
-        word, category, *_ = facts = _row(row)
-        first, known = seen.setdefault(word, (number, facts))
-        if None in row:
-            yield f"line {number} has more fields than the first line; separate further forms by semicolons"
-        elif (kind := plain(row.get("kind") or "")) and kind not in KINDS:
-            yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing" + did_you_mean(
-                kind, KINDS
-            )
-        elif fault := fault_of_category(category):
-            yield f"line {number}: {fault}"
-        elif word and facts != known:
-            yield f"line {number}: line {first} has other facts of the target {word!r}; leave one of the two lines"
-
-
-def fault_of_category(category: str) -> str | None:
-    """The fault of a category that figures cannot be called by, if any."""
-    if end := next((end for end in ("_low", "_high") if category.endswith(end)), ""):
-        return f"the category {category!r} ends in {end}, as the name of an interval's bound does; choose another name"
-    if category in PARTS:
-        return f"figures of all targets have a part {category!r}, so no category can be called so; choose another name"
-    return None
-
-
-def _row(row: dict[str, str]) -> tuple[str, str, list[str] | None, str | None, str | None, str | None]:
-    """A line of the file in the columns TARGETS."""
-    given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
-    word = plain(row["target"] or "")
-    category = (row.get("category") or "").strip() or targets().get(word, "own")
-    category = plain(category) if plain(category) in CATEGORIES else category
-    forms = [form for form in map(plain, (row.get("forms") or "").split(";")) if form]
-    return word, category, forms or None, given["group"], given["cluster"], given["kind"]
+    return pl.DataFrame(list(rows.values()), schema=TARGETS, orient="row")
 
 
 @dataclass(frozen=True)
@@ -327,14 +276,9 @@ class TargetList:
         return found
 
     @cached_property
-    def content(self) -> bytes:
-        """The content that identifies it; empty where a run has no targets of its own."""
-        return json.dumps([asdict(target) for target in self.own]).encode() if self.own else b""
-
-    @cached_property
     def digest(self) -> str:
-        """The hash that represents it in fingerprints, so that they do not go through its targets again and again."""
-        return sha256(self.content).hexdigest()
+        """The hash that represents it in fingerprints."""
+        return sha256(json.dumps([asdict(target) for target in self.own]).encode()).hexdigest()
 
     def table(self, chosen: pl.DataFrame) -> pl.DataFrame:
         """Chosen targets with all their facts, as in a CSV file that choose_targets reads."""
@@ -381,17 +325,12 @@ class TargetList:
         """The places of the texts that name one of these targets (at, target), in their order: the paper's as whole
         words, with `literal` without plurals, own ones in all their forms; of two that overlap the one that begins
         first, and of those that begin together the longest."""
-        words = extract_all(texts.str.to_lowercase(), self.pattern_among(among, literal))
+        words = texts.str.to_lowercase().str.extract_all(self.pattern_among(among, literal))
         places = pl.DataFrame({"at": pl.arange(len(texts), dtype=pl.UInt32, eager=True), "target": words})
         found = places.filter(pl.col("target").list.len() > 0).explode("target")
         forms = found["target"].unique().to_list()
         named = [self.named(form) if literal else self.every_form.get(unhyphenated(form), form) for form in forms]
         return found.with_columns(pl.col("target").replace(forms, named))
-
-    @cached_property
-    def pattern_in_texts(self) -> str:
-        """A regular expression for all targets in texts."""
-        return self.pattern_among(list(self.categories))
 
     def pattern_among(self, among: Sequence[str], literal: bool = True) -> str:
         """A regular expression for these targets in texts."""
@@ -409,27 +348,18 @@ def list_of(chosen: pl.DataFrame | str | Path | Sequence[str]) -> TargetList:
     chosen: the result of choose_targets, or its argument. Raises MitigateError for a form that is given to two
     targets."""
     frame = chosen if isinstance(chosen, pl.DataFrame) else choose_targets(chosen)
-    rows = frame.select(column for column in TARGETS if column in frame.columns).rows(named=True)
+    facts = ("group", "cluster", "kind")
     found = [
-        Target(
-            row["target"], row["category"], tuple(row.get("forms") or ()), *map(row.get, ("group", "cluster", "kind"))
-        )
-        for row in rows
+        Target(row["target"], row["category"], tuple(row.get("forms") or ()), *map(row.get, facts))
+        for row in frame.iter_rows(named=True)
     ]
     own = tuple(target for target in found if target != Target(target.word, targets().get(target.word, "")))
-    if faults := list(_shared(own)):
-        raise MitigateError(f"probe.targets: {'; '.join(faults)}")
-    return TargetList(own)
-
-
-def _shared(own: Sequence[Target]) -> Iterator[str]:
-    """Yield a fault for each form of several targets."""
-    given: dict[str, str] = {}
-    words = {*targets(), *(target.word for target in own)}
+    given = {word: word for word in (*targets(), *(target.word for target in own))}
     for target in own:
         for form in target.forms:
-            other = given.setdefault(form, target.word)
-            if other != target.word:
-                yield f"the form {form!r} is given to {other!r} and to {target.word!r}; leave it with one of them"
-            if form != target.word and form in words:
-                yield f"the form {form!r} of {target.word!r} is itself a target; leave it out of the forms"
+            if (other := given.setdefault(form, target.word)) != target.word:
+                raise MitigateError(
+                    f"probe.targets: the form {form!r} is given to {other!r} and to {target.word!r}; leave it with one "
+                    "of them"
+                )
+    return TargetList(own)

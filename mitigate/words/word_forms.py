@@ -2,26 +2,19 @@
 irregular plurals are in data/plurals.csv."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TypeVar
 
 import polars as pl
 
 from mitigate.package_data import rows_of
 
-LARGEST = 50_000  # characters of a pattern for polars, which refuses those that take more than 10 MiB
-BLANKS = " _\u2010\u2011-"  # with the hyphens of Unicode, one of which never breaks
-BLANK = f"[{BLANKS}]"  # matches a blank of a form in a text
+BLANK = "[ _\u2010\u2011-]"  # matches a blank of a form in a text; with the hyphens of Unicode
 EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
-VOWEL_SOUND = (
+VOWEL_SOUND = (  # the beginnings of words that take "an"
     r"(?!eu|ewe|onc?e\b|uni(?!n|m|de)|us[eu]|uk|uti|uto|ubi|ug[ao]|u[iy]g|ur[aeiou])[aeiou]|hour|honest|honou?r|heir"
 )
-"""The beginnings of words that take "an"."""
-
-
-Text = TypeVar("Text", pl.Expr, pl.Series)
 
 
 def plain(word: str) -> str:
@@ -82,66 +75,16 @@ def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
     """A regular expression for any of the forms as whole words, the longest first, in capitals or not. Where a form
     begins or ends in a sign, as "lgbtq+" does, anything may stand beside the sign. A blank in a form may be an
     underscore or a hyphen in a text; in those of `exact` it is a blank."""
-    folded = {letter: letter.casefold() for form in forms | exact for letter in form}
-    parts = {form: tuple(c if len(folded[c]) > 1 else folded[c] for c in form) for form in forms | exact}
-    parts |= {form: tuple(BLANK if part == " " else part for part in parts[form]) for form in forms - exact}
-    others = {form for form in parts if not re.fullmatch(r"\w(?:.*\w)?", form)}
-    others |= {form for form in parts if any(form[:end] in others for end in range(1, len(form)))}  # "lgbtq+ person"
-    parts |= {form: (*parts[form], EDGE) for form in others if re.match(r"\w", form[-1:])}
-    begun = {form for form in others if re.match(r"\w", form)}
-    kinds = [(EDGE, begun, ""), ("", others - begun, ""), (EDGE, parts.keys() - others, EDGE)]
-    return "(?i)" + "|".join(before + _any({parts[form] for form in of}) + after for before, of, after in kinds if of)
-
-
-def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
-    """A regular expression for any of the forms, from this part on, the longest first. Common beginnings are written
-    once: polars takes minutes for thousands of separate forms, or refuses them."""
-    common = []
-    while True:
-        following: dict[str, list[tuple[str, ...]]] = {}
-        for form in forms:
-            if len(form) > start:
-                following.setdefault(form[start], []).append(form)
-        is_whole = any(len(form) == start for form in forms)
-        if is_whole or len(following) != 1:
-            break
-        common.append(_escaped_part(*following))
-        start += 1
-    if BLANK in following and not following.keys().isdisjoint(BLANKS):  # one text could go on in two ways
-        blank = following.pop(BLANK)
-        following |= {part: [*following.get(part, []), *blank] for part in BLANKS}
-    ordered = sorted(following.items(), key=lambda item: (item[0] == EDGE, item))  # what goes on, before what ends
-    rest = "|".join(_escaped_part(part) + _any(longer, start + 1) for part, longer in ordered)
-    return "".join(common) + (f"(?:{rest})" if rest else "") + ("?" if rest and is_whole else "")
-
-
-def _escaped_part(part: str) -> str:
-    return part if part in (BLANK, EDGE) else re.escape(part)
-
-
-def contains(text: Text, words: str) -> Text:
-    """Return whether the regular expression matches in a text, as text.str.contains. words: a pattern of any length, as
-    `pattern` returns it."""
-    if len(words) <= LARGEST:
-        return text.str.contains(words)
-    search = re.compile(words).search
-    return text.map_elements(lambda found: search(found) is not None, return_dtype=pl.Boolean)
-
-
-def extract_all(text: Text, words: str) -> Text:
-    """All matches of the regular expression in a text, as text.str.extract_all. words: as in `contains`."""
-    if len(words) <= LARGEST:
-        return text.str.extract_all(words)
-    find = re.compile(words).findall
-    return text.map_elements(lambda found: pl.Series(find(found), dtype=pl.String), return_dtype=pl.List(pl.String))
-
-
-def replace_all(text: Text, words: str, by: str) -> Text:
-    """A text with all matches of the regular expression replaced, as text.str.replace_all. words: as in `contains`."""
-    if len(words) <= LARGEST:
-        return text.str.replace_all(words, by)
-    replace = re.compile(words).sub
-    return text.map_elements(lambda found: replace(by, found), return_dtype=pl.String)
+    signs = tuple(form for form in forms | exact if not re.fullmatch(r"\w(?:.*\w)?", form))
+    plain, parts = list[str](), list[str]()
+    for form in sorted(forms | exact, key=lambda form: (-len(form), form)):
+        written = re.escape(form).replace(r"\ ", " " if form in exact else BLANK)
+        if form.startswith(signs):  # also "lgbtq+ person"
+            before, after = (EDGE if re.match(r"\w", letter) else "" for letter in (form[0], form[-1]))
+            parts.append(f"{before}{written}{after}")
+        else:
+            plain.append(written)
+    return "(?i)" + "|".join([*parts, rf"\b(?:{'|'.join(plain)})\b"])
 
 
 def anywhere(forms: Iterable[str]) -> str:
