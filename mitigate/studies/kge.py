@@ -588,7 +588,7 @@ def page(
     """rows: the table of results; professions: as profession_table has them; names: of value a and value b; published:
     (mrr, source); about: further fields of Page."""
     state, hedge = verdict(rows, professions, names)
-    num_a, num_b = (shown(figure(rows, f"people_{one}")).text for one in "ab")
+    num_a, num_b = (shown(figure(rows, f"kge/people_{one}")).text for one in "ab")
     said = EQUATION.format(a=names[0], b=names[1], num_a=num_a, num_b=num_b, sensitive=sensitive, fewest=fewest)
     caption = f"{professions.height} professions, ordered by change: mean over trainings, with its 95 % interval."
     stated = "; ".join(f"{row['mrr']:.3f} ({row['source']})" for row in published.to_dicts())
