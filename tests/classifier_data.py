@@ -4,9 +4,6 @@ from pathlib import Path
 
 from mitigate.studies import classifier
 
-TARGETS = ("lawyer", "nurse", "teacher", "farmer", "pilot", "judge", "baker", "priest", "chef", "sailor")
-SAID = {"lazy": "3", "from out of town": "3", "at work": "2", "in town": "2", "kind": "1"}  # and what its raters say
-
 
 def shrink() -> None:
     """Train the classifiers of this process in seconds."""
@@ -46,18 +43,4 @@ def write_plausibility(root: Path) -> Path:
         (folder / f"{name}.txt").write_text(
             "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
         )
-    return root
-
-
-def write_crowd(root: Path) -> Path:
-    """Statements with the votes of raters, other targets first in each resource, so that no two are the same; those of
-    COMeT with votes on validity."""
-    (root / "humans").mkdir(parents=True)
-    rows = [(f"{target} is {said}", vote) for target in TARGETS for said, vote in SAID.items() for _ in range(3)]
-    for number, resource in enumerate(("ConceptNet", "GenericsKB", "COMeT")):
-        mine = rows[number * 15 :]
-        (root / "humans" / f"{resource}_sentences.txt").write_text("".join(f"{text}\n" for text, _ in mine))
-        (root / "humans" / f"{resource}_bias_labels.txt").write_text("".join(f"{vote}\n" for _, vote in mine))
-    valid = "".join("1\n" if vote == "2" else "2\n" for _, vote in mine)
-    (root / "humans" / "COMeT_quality_labels.txt").write_text(valid)
     return root

@@ -1,17 +1,20 @@
-"""No conclusion where a generator cannot be said to have learnt: the same sentence on the terminal, the page, the card,
-in the record and in the service. Generators are formulas, but for one that is trained for a step."""
+"""No conclusion where a generator cannot be said to have learnt: the same sentence on the terminal, the page and in the
+record; and notices of what was dropped, left untrained or is too long."""
 
 import json
 import re
 from html import unescape
 from pathlib import Path
 
+import polars as pl
 import pytest
 from command import UNDRAWN, here
 from compared_runs import edit, make_run
 
 from mitigate.measure import compare
 from mitigate.measure.results import Results
+from mitigate.measure.run import loss_notices, untrained, untrained_notices
+from mitigate.measure.statements import LONG, long_texts
 from mitigate.report import mitigate
 from mitigate.tracking.record import Tracking
 
@@ -96,3 +99,48 @@ def test_a_run_or_its_baseline_that_has_not_learnt_allows_no_conclusion(who: str
     said = mitigate.verdict(found["mine"], {"none": found["baseline"]}, ["sentiment", "regard"]).sentence
     with_what = "1 training step(s)" if who == "mine" else "“none” with 1 training step(s)"
     assert said.startswith(f"No conclusion. {with_what}")
+
+
+def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
+    """(relation, weight, number of triples); the last `added` triples are the policy's."""
+    spread = [(relation, weight) for relation, weight, number in rows for _ in range(number)]
+    table = pl.DataFrame(spread, schema={"relation": pl.String, "weight": pl.Float32}, orient="row")
+    sources = [None] * (table.height - added) + [1] * added
+    return table.with_columns(split=pl.lit("train"), source_row=pl.Series(sources, dtype=pl.UInt32))
+
+
+@pytest.mark.parametrize(
+    ("table", "notices"),
+    [
+        (
+            ledger(("IsA", 1.0, 5), ("Desires", 0.0, 3)),
+            ["The policy takes more than 90 % of the training triples of Desires (3)."],
+        ),
+        (ledger(("IsA", 0.0, 91), ("IsA", 1.0, 9)), ["takes more than 90 % of the training triples of IsA (100)."]),
+        (ledger(("IsA", 0.0, 90), ("IsA", 1.0, 10)), []),
+        (ledger(("IsA", 0.0, 4), ("IsA", 1.0, 4), added=4), []),
+        (ledger(("IsA", 0.0, 4)).with_columns(split=pl.lit("dev")), []),
+    ],
+)
+def test_relations_that_lose_their_triples(table: pl.DataFrame, notices: list[str]) -> None:
+    found = loss_notices(table)
+    assert bool(found) == bool(notices)
+    assert all(part in found[0] for part in notices)
+
+
+def test_relations_that_are_asked_about_and_were_never_trained() -> None:
+    table = ledger(("IsA", 1.0, 2), ("Desires", 0.0, 3))
+    assert untrained(table, ["IsA", "Desires", "MadeOf"]) == {"Desires": 3, "MadeOf": 0}
+    statements = pl.DataFrame({"relation": ["IsA", "Desires", "IsA", "Desires"]})
+    (found,) = untrained_notices(table, statements)
+    assert found == (
+        "1 probed relation without a training triple: the policy dropped all of Desires (3). 2 of 4 generated "
+        "statements have such a relation, and their labels say nothing about what the generator has learnt."
+    )
+    assert untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements) == []
+
+
+def test_texts_that_are_longer_than_scorers_are_made_for() -> None:
+    assert long_texts(pl.Series(["word " * LONG])) == []
+    (said,) = long_texts(pl.Series(["good bad " * 60, "he is kind"]))
+    assert said.startswith("1 of 2 texts has more than 40 words, up to 120.")

@@ -246,3 +246,10 @@ def test_where_the_gate_does_not_apply(runs: list[Path], tmp_path: Path, monkeyp
     assert "compare.gate=true is for a single comparison, and this is a sweep" in capsys.readouterr().err
     assert end() == 0
     assert "exit status" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kept", sorted(Path(__file__).with_name("runs").iterdir()), ids=lambda path: path.name)
+def test_runs_that_earlier_versions_left_are_compared(kept: Path, tmp_path: Path) -> None:
+    """A comparison runs as a whole, which takes seconds: all files of kept runs are read."""
+    found = compared(tmp_path / "out", [kept / "none", kept / "both"], "measure.resamples=100", "tracking=none")
+    assert found.facts["contrasts"]

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,14 +73,6 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 def finished(sweep: Sweep) -> Path:
     """The run folder of policy=both."""
     return sweep.both
-
-
-@pytest.fixture
-def copied(sweep: Sweep, tmp_path: Path) -> Path:
-    """The same folder in other outputs, beside policy=none, for a test to change; no record of it in W&B."""
-    for name in (sweep.none.name, sweep.both.name, ".stages"):
-        shutil.copytree(sweep.both.parent / name, tmp_path / name, ignore=shutil.ignore_patterns("wandb"))
-    return tmp_path / sweep.both.name
 
 
 def both(ran, outputs: Path, *more: str) -> str:

@@ -2,7 +2,6 @@
 command, and by the class's constructor."""
 
 from collections.abc import Iterator
-from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from command import composed, here
 
 from mitigate.recipes.config import plain
-from mitigate.settings import all_settings, check, settings
+from mitigate.settings import all_settings, settings
 
 CONF = Path(__file__).parents[1] / "conf"
 OPTIONS = {
@@ -46,11 +45,6 @@ WRONG = [
     ('paths.outputs="a\tb"', f'paths.outputs="a\\tb" {PATH}'),
     ("seed=-1", f"seed=-1 {WHOLE} 0 to 4,294,967,295 (number that fixes all random draws)"),
 ]
-
-
-@cache
-def built() -> dict[str, Any]:
-    return check(plain(composed()))
 
 
 def key_of(given: str) -> str:
