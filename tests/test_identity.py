@@ -14,11 +14,7 @@ from mitigate.score.labeller import label_statements, with_identity_words
 from mitigate.score.vader import Vader
 from mitigate.studies import agreement
 from mitigate.triples import Labels
-from mitigate.words.identity_terms import (
-    MASKED,
-    NUMBERS,
-    identity_texts,
-)
+from mitigate.words.identity_terms import MASKED, NUMBERS, identity_texts
 from mitigate.words.targets import list_of
 
 FEW = Bootstrap(resamples=200)

@@ -12,14 +12,7 @@ SHOW = {"report", "tracking", "cli"}
 """The layers that show measures."""
 RECORDS = {"cache", "tracking.record"}
 BASE = {
-    *(
-        "words",
-        "tracking",
-        "package_data",
-        "errors",
-        "settings",
-        "triples",
-    ),
+    *("words", "tracking", "package_data", "errors", "settings", "triples"),
     *("stages", "files", "progress", "finished", "child_processes"),
 }
 """The base layer; of its folders, RECORDS are a layer above."""

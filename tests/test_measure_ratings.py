@@ -10,20 +10,9 @@ from ratings_example import PAIR, WORDS, rated
 
 from mitigate.load.ratings import most_say
 from mitigate.measure import agreement as confusion
-from mitigate.measure.agreement import (
-    auc,
-    auc_of_a_rater,
-    classification,
-    fleiss_of,
-    fleiss_sums,
-)
+from mitigate.measure.agreement import auc, auc_of_a_rater, classification, fleiss_of, fleiss_sums
 from mitigate.measure.intervals import FEW_TARGETS, Bootstrap
-from mitigate.measure.ratings import (
-    changes_of,
-    drift_table,
-    prediction_powered,
-    ratings_needed,
-)
+from mitigate.measure.ratings import changes_of, drift_table, prediction_powered, ratings_needed
 from mitigate.triples import fold_other
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes

@@ -95,13 +95,7 @@ def given(returns: Callable[[pl.DataFrame], object]) -> Given:
     return Given("mine", ["mine"], "paper", returns=returns)
 
 
-@pytest.mark.parametrize(
-    "returns",
-    [
-        lambda rows: None,
-        lambda rows: rows.with_columns(weight=-1.0),
-    ],
-)
+@pytest.mark.parametrize("returns", [lambda rows: None, lambda rows: rows.with_columns(weight=-1.0)])
 def test_what_a_class_of_ones_own_returns_is_checked(returns: Callable[[pl.DataFrame], object]) -> None:
     with pytest.raises(
         MitigateError, match="policy 'mine': Given.weigh must return its rows in their order, with a we"

@@ -138,10 +138,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], str]:
     fit(network, graph.train, graph.valid, graph.triples, fast, place / "checkpoints", fingerprint="")
     order = np.random.default_rng(0).permutation(len(graph.entities))
     order = order[order != graph.entities.index("p7")]
-    vectors = {
-        "entities": network.entities.detach().numpy()[order],
-        "relations": network.relations.detach().numpy(),
-    }
+    vectors = {"entities": network.entities.detach().numpy()[order], "relations": network.relations.detach().numpy()}
     ids = {"entities": [graph.entities[place] for place in order], "relations": [*graph.relations]}
     return settings, write_vectors(place / "embeddings", vectors, ids)
 

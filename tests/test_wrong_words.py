@@ -79,11 +79,7 @@ def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tm
     ("name", "more", "message"),
     [
         ("absent.Words", {}, "mine._target_=absent.Words cannot be imported (ModuleNotFoundError: No module"),
-        (
-            "own.Words",
-            {},
-            "mine: own.Words fails with TypeError: Words.__init__() missing 1 req",
-        ),
+        ("own.Words", {}, "mine: own.Words fails with TypeError: Words.__init__() missing 1 req"),
         ("own.Words", {"words": []}, "mine: own.Words fails with KeyError: 'no words' (own.py, line 7)"),
     ],
 )
