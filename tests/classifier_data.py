@@ -20,9 +20,7 @@ def write_regard(root: Path) -> Path:
     for folder in ("regard", "humans", "conceptnet100k"):
         (root / folder).mkdir(parents=True)
     said = [("thief", -1), ("table", 0), ("hero", 1)] * 20
-    lines = [
-        f"target{number}\t{label}\t{word} {number} is a this person\n" for number, (word, label) in enumerate(said)
-    ]
+    lines = [f"target{number}\t{label}\t{word} {number} is this person\n" for number, (word, label) in enumerate(said)]
     (root / "regard" / "bert_labels_conceptnet.tsv").write_text("".join(lines))
     for name in ("train_other", "dev", "test"):
         (root / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
@@ -40,7 +38,6 @@ def write_plausibility(root: Path) -> Path:
     said = [f"IsA\tcat {i}\tpet\nUsedFor\tpen {i}\twrite\n" for i in range(20)]
     (folder / "train100k.txt").write_text("".join(said))
     for name in ("dev1", "dev2", "test"):
-        (folder / f"{name}.txt").write_text(
-            "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
-        )
+        told = "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
+        (folder / f"{name}.txt").write_text(told)
     return root

@@ -125,9 +125,7 @@ def save_gpt1(folder: Path, texts: list[str], width: int = 32) -> Path:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=["<unk>"], end_of_word_suffix="</w>")
     tokenizer.train_from_iterator(texts, trainer)
     shape = {"n_embd": width, "n_layer": 2, "n_head": 4, "n_positions": 64}
     OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
@@ -178,9 +176,8 @@ def save_t5(folder: Path, texts: list[str]) -> Path:
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     shape = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
     config = T5Config(vocab_size=tokenizer.get_vocab_size(), decoder_start_token_id=0, **shape)
-    return _save_language_model(
-        folder, T5ForConditionalGeneration(config), tokenizer, eos_token="</s>", pad_token="<pad>"
-    )
+    model = T5ForConditionalGeneration(config)
+    return _save_language_model(folder, model, tokenizer, eos_token="</s>", pad_token="<pad>")
 
 
 class TextsApart:

@@ -62,9 +62,8 @@ class Visit:
         session = self.page.context.new_cdp_session(self.page)
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         session.detach()
-        named = [
-            (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]
-        ]
+        nodes = [node for node in nodes if not node["ignored"]]
+        named = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
         return sorted(role for role, name in named if role in NAMED and not name.strip())
 
     def close(self) -> list[str]:

@@ -43,9 +43,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_the_write(tmp_path, mo
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
     monkeypatch.setattr(Path, "unlink", refuse)  # an error of the tidying behind it is not named
-    with pytest.raises(
-        MitigateError, match=r"metrics.json \(No space left on device\); free some space, or choose ano"
-    ):
+    with pytest.raises(MitigateError, match=r"metrics.json \(No space left on device\); free some space, or choose"):
         write(path, b"new")
 
 
@@ -152,9 +150,7 @@ class WrappedError(Exception):
     """How a library words what happened in it."""
 
 
-def test_an_error_in_the_place_of_the_interrupt(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_in_the_place_of_the_interrupt(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     def interrupted(*_: object, **__: object) -> None:
         try:
             raise KeyboardInterrupt
@@ -163,9 +159,8 @@ def test_an_error_in_the_place_of_the_interrupt(
 
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr("mitigate.cli.start", interrupted)
-    monkeypatch.setattr(
-        sys, "argv", ["mitigate", "hydra.run.dir=.", "hydra/job_logging=none", "hydra/hydra_logging=none"]
-    )
+    quiet = ("hydra.run.dir=.", "hydra/job_logging=none", "hydra/hydra_logging=none")
+    monkeypatch.setattr(sys, "argv", ["mitigate", *quiet])
     try:
         with pytest.raises(SystemExit) as ended:
             command_line.cli()

@@ -68,9 +68,7 @@ def test_a_key_is_composed_of_its_figure(key: str, figure: Figure) -> None:
 def test_a_key_that_is_none_is_refused_with_the_nearest() -> None:
     for key in ("O-", "quality/valid", "NSM/", "seed", "NSM_low", "own_metric"):
         assert find(key) is None
-    nearest = (
-        "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? docs/measures.md has all keys"
-    )
+    nearest = "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? docs/measures.md"
     assert str(base.unknown("quality/perplexty/all")).startswith(nearest)
     for name in ("targets", "quality", "projected", "a/b", ""):
         with pytest.raises(MitigateError, match=f"a scorer cannot be called '{name}'"):

@@ -87,10 +87,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
         ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        (
-            ["model=seq2seq", "model.base=.", "model.prompt=tail"],
-            "unknown model.prompt 'tail'; allowed: phrase, chat, gen",
-        ),
+        (["model=seq2seq", "model.base=.", "model.prompt=tail"], "unknown model.prompt 'tail'; allowed: phrase, chat"),
         ([*LLAMA, "policy=both", "train=false"], "policy=both changes training triples, and the model is not"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],

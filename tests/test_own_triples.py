@@ -101,9 +101,8 @@ def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(fi
     ],
 )
 def test_faults_are_named_before_the_first_stage(overrides, message, files, tmp_path, capsys, monkeypatch) -> None:
-    given = [
-        part for part in (*MINE, *files.values()) if part.split("=")[0] not in {o.split("=")[0] for o in overrides}
-    ]
+    others = {one.split("=")[0] for one in overrides}
+    given = [part for part in (*MINE, *files.values()) if part.split("=")[0] not in others]
     assert here(monkeypatch, *given, *overrides, f"paths.outputs={tmp_path / 'out'}") == 2
     error = capsys.readouterr().err
     assert message in error

@@ -28,10 +28,8 @@ COLUMNS = [text("policy"), Column("share", "share", better="up"), Column("triple
 
 def test_a_table_as_text_and_as_markdown() -> None:
     shown = Table("", COLUMNS, ROWS)
-    assert (
-        as_text(shown)
-        == "  policy         share ↑  triples\n  none    7.2 [6.0, 8.5]    2,100\n  both                 –      900"
-    )
+    lines = ["policy         share ↑  triples", "none    7.2 [6.0, 8.5]    2,100", "both                 –      900"]
+    assert as_text(shown) == "\n".join(f"  {line}" for line in lines)
     assert as_text(shown, width=30).splitlines()[1] == "  none        7.2    2,100"
     assert as_markdown(shown).splitlines()[1:3] == ["|---|---:|---:|", "| none | 7.2 [6.0, 8.5] | 2,100 |"]
     grouped = Table("", COLUMNS, {"title": ROWS.rows(named=True)})

@@ -59,11 +59,8 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
     expected = {
         **{"people/polarised": 0.5, "people/fleiss": (10 / 12 - chance) / (1 - chance)},
         "regard/majority/kappa": (3 / 4 - 7 / 16) / (9 / 16),  # observed 3/4, by chance (1/4 * 1/4 + 2/4 * 3/4)
-        **{
-            "regard/majority/sensitivity": 0.5,
-            "regard/majority/specificity": 1,
-            "always_neutral/majority/kappa_high": 0,
-        },
+        **{"regard/majority/sensitivity": 0.5, "regard/majority/specificity": 1},
+        "always_neutral/majority/kappa_high": 0,
         "regard/majority/abstained": 1 / 4,  # one of four labels is "other"
     }
     assert {key: found[f"COMeT/{key}"] for key in expected} == pytest.approx(expected)
@@ -103,10 +100,8 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     errors = [metrics[f"rude/identity/false_positives/mean{end}"] for end in ENDS]
     assert errors[1] <= errors[0] <= errors[2]
     page = (folder / "classifiers.md").read_text()
-    for scorer, learnt in {
-        "crowd2": "ratings (cross-fitted by text), statements with identity terms",
-        "rude": "not stated",
-    }.items():
+    crowd = "ratings (cross-fitted by text), statements with identity terms"
+    for scorer, learnt in {"crowd2": crowd, "rude": "not stated"}.items():
         assert sum(f"| {scorer} |" in line and line.endswith(f"| {learnt} |") for line in page.splitlines()) == 3
 
 

@@ -12,12 +12,8 @@ from mitigate.finished import open_run
 from mitigate.probe.answers import Answers
 
 EVENTS = ("goes home", "buys a ___", "thanks persony", "reads a book", "sees the sea", "eats rice", "calls a friend")
-TAILS = {
-    "xreact": ("happy", "tired", "none"),
-    "xattr": ("kind", "bad"),
-    "xwant": ("to rest", "to sing"),
-    "oeffect": ("none", "smiles"),
-}
+TAILS = {"xreact": ("happy", "tired", "none"), "xattr": ("kind", "bad"), "xwant": ("to rest", "to sing")}
+TAILS |= {"oeffect": ("none", "smiles")}
 ASKED = [part for part in SMALL if not part.startswith("probe.relations")]
 
 

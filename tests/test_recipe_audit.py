@@ -29,9 +29,8 @@ from mitigate.studies import audit as study
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets
 
-STATEMENTS = (
-    "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\ngamer\ta gamer sits\n"
-)
+STATEMENTS = "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\n"
+STATEMENTS += "gamer\ta gamer sits\n"
 SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
 SETTINGS = ("recipe=audit", "measure.resamples=50")
 SENTIMENT = "score.regard=null"

@@ -43,9 +43,8 @@ class SameLetter:
 
 def test_figures_of_plausibility_by_hand() -> None:
     rows = [("ant", "IsA", "animal"), ("cat", "IsA", "pet"), ("good", "IsA", "gift")]
-    test = pl.DataFrame(
-        [*rows, ("dog", "IsA", "door"), ("bee", "IsA", "cup")], ["head", "relation", "tail"], orient="row"
-    )
+    rows += [("dog", "IsA", "door"), ("bee", "IsA", "cup")]
+    test = pl.DataFrame(rows, ["head", "relation", "tail"], orient="row")
     test = test.with_columns(valid=pl.Series([True] * 3 + [False] * 2))
     labelled = pl.concat([test.with_columns(split=pl.lit(split)) for split in ("dev", "dev2", "test")])
     found = plausibility_figures(SameLetter(), labelled)

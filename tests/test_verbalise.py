@@ -10,9 +10,8 @@ from mitigate.words.relations import Relation
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
-    frame = pl.DataFrame(
-        {"head": [head], "relation": [relation], "tail": [tail], **{k: [v] for k, v in columns.items()}}
-    )
+    given = {"head": head, "relation": relation, "tail": tail, **columns}
+    frame = pl.DataFrame({name: [value] for name, value in given.items()})
     return verbalise(frame, masking).row(0, named=True)  # type: ignore[arg-type]
 
 

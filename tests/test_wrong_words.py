@@ -151,9 +151,9 @@ TRAINING = "recipe=stories recipe.post_train=true policy=none"
         ("recipe=labels data=statements data.label_column=Regard", "the table already has a column 'regard'"),
     ],
 )
-def test_data_of_another_recipe_is_refused(command: str, fault: str, told, tmp_path: Path) -> None:
+def test_data_of_another_recipe_is_refused(command: str, fault: str, ran, tmp_path: Path) -> None:
     given = command.split()
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
         given += [f"data.path={tmp_path / name}"] * (f"data={name}" in given)
-    assert fault in told(*given)
+    assert fault in ran(*given, f"paths.outputs={tmp_path}/out", "tracking=none").refused
