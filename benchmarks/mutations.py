@@ -6,15 +6,16 @@
 A mutant is one change of one line: a comparison or an arithmetic operator replaced, a condition negated, `and` for
 `or`, an integer raised by one, a call statement removed, two arguments swapped. Only tests that reach the changed
 statement, in their own or in another process, are run; where all of them pass, the whole files in which they stand,
-since a run that several tests share is computed by the first of them alone. Of a statement that no test reaches, since
-it is executed when its module is imported, the files that import the module are run. A mutant that runs for longer than
-the limit counts as caught."""
+since a run that several tests share is computed by the first of them alone. Of a statement that no test reaches (it is
+executed when its module is imported), and of all where nothing has been traced, files that import the module are run,
+those first that are named like it. A mutant that runs for longer than the limit counts as caught."""
 
 import argparse
 import ast
 import csv
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -178,19 +179,26 @@ def outcome(number: int, mutant: Mutant, reached: list[str]) -> dict[str, object
     tests = random.Random(mutant.start).sample(reached, min(MOST_TESTS, len(reached)))
     caught, by = run(tests, mutant) if tests else ("no", "")
     if caught == "no":
-        files = sorted({name.split("::")[0] for name in tests} or importing(mutant.path))
+        files = sorted({name.split("::")[0] for name in tests}) or importing(mutant.path)
         caught, by = run(files[:MOST_FILES], mutant) if files else ("not reached", "")
     print(f"{number} {mutant.path}:{mutant.line} {mutant.kind}: {caught} {by}", flush=True)
     place = {"number": number, "path": mutant.path, "line": mutant.line, "kind": mutant.kind, "change": mutant.text}
     return {**place, "tests": len(reached), "caught": caught, "by": by}
 
 
-def importing(path: str) -> set[str]:
-    """The files of tests that import the module of a path."""
-    parts = Path(path).with_suffix("").parts
-    module = ".".join(parts if parts[0] == "mitigate" else ("mitigate", *parts))
-    files = (ROOT / "tests").glob("test_*.py")
-    return {f"tests/{file.name}" for file in files if f"from {module} import" in file.read_text(encoding="utf-8")}
+def importing(path: str) -> list[str]:
+    """The files of tests that import the module of a path or are named like it; those named like it or its folder come
+    first, then small ones."""
+    module = Path("mitigate", Path(path).relative_to("mitigate") if path.startswith("mitigate/") else path)
+    package, folder, name = ".".join(module.parent.parts), module.parent.name, module.stem
+    imports = re.compile(rf"from {package}\.{name} import|from {package} import .*\b{name}\b")
+    files = [
+        file
+        for file in (ROOT / "tests").glob("test_*.py")
+        if name in file.stem or imports.search(file.read_text(encoding="utf-8"))
+    ]
+    files.sort(key=lambda file: (name not in file.stem, folder not in file.stem, file.stat().st_size))
+    return [f"tests/{file.name}" for file in files]
 
 
 def run(names: list[str], mutant: Mutant) -> tuple[str, str]:
@@ -258,7 +266,7 @@ def main() -> None:
         trace(mutants, given.notes, given.jobs)
         return
     reached: dict[int, set[str]] = {number: set() for number in range(len(mutants))}
-    for line in given.notes.read_text(encoding="utf-8").splitlines():
+    for line in given.notes.read_text(encoding="utf-8").splitlines() if given.notes.is_file() else ():
         place, test = line.split("\t", 1)
         reached[int(place)].add(test)
     numbers = given.only if given.only is not None else list(reached)
