@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, here
+from command import SMALL, here, metrics_of
 from small_models import save_classifier, save_gpt1
 
 from benchmarks import experiment_effects as effects
@@ -56,7 +56,7 @@ def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     bert = save_classifier(tmp_path / "bert", ["negative", "neutral", "positive", "other"])
     settings = (f"data.root={data_root}", f"model.base={gpt1}", f"score.bert.model={bert}", "trainer.accelerator=cpu")
     folder = run(monkeypatch, tmp_path / "out", "policy=sentiment", "experiment=paper", *settings)
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert metrics["model"] == "comet_gpt1"
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("split") == "test")["weight"].min() == 0  # filter.splits=all

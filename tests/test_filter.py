@@ -6,7 +6,7 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Then, apply_policy
 from mitigate.verbalise import verbalise
-from mitigate.words.targets import PAPER, TargetList, list_of
+from mitigate.words.targets import PAPER, TargetList, list_of, targets
 
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]
 """sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple"""
@@ -136,6 +136,14 @@ def test_rows_that_are_not_swapped() -> None:
         ledger = swap(row, *SPOKEN_OF)
         assert ledger["weight"].to_list() == [1.0] * (1 + len(SPOKEN_OF)), row
         assert ledger["reason"].to_list()[0].endswith(", not swapped")
+
+
+def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
+    ledger = swap(*((target, "CapableOf", "lie", -0.4) for target in targets()))
+    source = pl.coalesce("source_row", pl.col("row").cast(pl.UInt32))
+    found = ledger.group_by(source).agg(pl.col("weight").sum(), pl.col("category").n_unique())
+    assert (found.height, found["category"].max()) == (329, 1)
+    assert found["weight"].to_list() == pytest.approx([1.0] * 329)
 
 
 def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, apart
+from command import SMALL, apart, metrics_of
 
 from mitigate.errors import MitigateError
 from mitigate.measure import base
@@ -170,7 +170,7 @@ def test_a_measure_of_ones_own_is_measured_and_shown_everywhere(tmp_path: Path) 
     assert (row["value"].item(), row["n"].item()) == (pytest.approx(wordy), 3)
     assert row["low"].item() <= wordy <= row["high"].item()
     assert {*table.filter(measure="wordy")["group"]} >= {"origin", "IsA", "neutral"}
-    metrics = json.loads((both / "metrics.json").read_text())
+    metrics = metrics_of(both)
     assert metrics["quality/wordy/all"] == pytest.approx(wordy)
     assert metrics["quality/shouting/all"] == 0
     page = (both / "report.html").read_text(encoding="utf-8")

@@ -1,12 +1,11 @@
 """recipe=agreement: hand-checkable figures, the paper's beside them, and the words for missing data."""
 
-import json
 from importlib import resources
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT, here
+from command import ROOT, here, metrics_of
 from small_models import save_chat_llama, save_classifier
 
 from mitigate.errors import MitigateError
@@ -95,7 +94,7 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (folder,) = (tmp_path / "outputs").glob("agreement-*")
     scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge"}
     assert set(pl.read_csv(folder / "agreement.csv")["scorer"]) == scorers | {"always_neutral"}
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert [metrics[f"{resource}/judge/majority/abstained"] for resource in RESOURCES] == [1.0, 1.0, 1.0]
     errors = [metrics[f"rude/identity/false_positives/mean{end}"] for end in ENDS]
     assert errors[1] <= errors[0] <= errors[2]

@@ -1,6 +1,5 @@
 """recipe=classifier: the texts that regard learns from, figures by hand, and the training of each classifier."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from classifier_data import shrink, write_plausibility, write_regard
-from command import apart, here
+from command import apart, here, metrics_of
 from refusals import refuses
 
 from mitigate.errors import MitigateError
@@ -206,7 +205,7 @@ def test_a_classifier_is_trained_once_and_measured(
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "seed=7"]
     assert here(monkeypatch, *command) == 0
     (folder,) = (tmp_path / "runs").glob(f"{name}-seed7-*")
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert all(metrics[key] is not None for key in wanted)
     for place in weights:
         assert (folder / place / "model.safetensors").is_file()

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import torch
 from chat_server import BROKEN, TOO_MANY, asked, chat_server
-from command import UNDRAWN
+from command import UNDRAWN, metrics_of
 from small_models import save_neox
 
 from mitigate.models.hf import LanguageModel
@@ -65,10 +65,6 @@ def small_resource(folder: Path, more: str = "") -> list[str]:
 def written(folder: Path, content: str, name: str = "mine.txt") -> Path:
     (folder / name).write_text(content, encoding="utf-8")
     return folder / name
-
-
-def metrics_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "metrics.json").read_text())
 
 
 def test_a_file_of_stories(probe, tmp_path: Path) -> None:

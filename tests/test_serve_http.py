@@ -165,6 +165,18 @@ def test_no_name_of_a_manifest_leads_out(client: TestClient, service: Service) -
         assert faults(answer, 404) == ["the run has no such file; the list of its files has all"]
 
 
+def test_a_link_among_uploads_is_not_followed(client: TestClient, service: Service, tmp_path: Path) -> None:
+    folder = service.files(None)
+    folder.mkdir(parents=True)
+    (tmp_path / "secret.csv").write_text("secret")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    assert client.get("/files").json() == {"files": []}
+    assert faults(client.put("/files/link.csv", content=b"a\n"), 409)
+    submission = {"recipe": "audit", "overrides": {"data": "triples", "data.path": "link.csv"}}
+    assert "no such file" in faults(client.post("/jobs", json=submission), 422)[0]
+    assert (tmp_path / "secret.csv").read_text() == "secret"
+
+
 def json_body(content: Any) -> dict[str, Any]:
     """The arguments of a request with JSON, which a text is already."""
     text = content if isinstance(content, bytes) else json.dumps(content).encode()

@@ -74,11 +74,6 @@ def test_the_command_names_all_faults_before_the_first_stage(wrong, tmp_path, ca
     assert list(tmp_path.iterdir()) == []
 
 
-def test_settings_that_do_not_fit_together(tmp_path, capsys, monkeypatch) -> None:
-    assert here(monkeypatch, "trainer.warmup=0.5", "+trainer.hold=0.1", f"paths.outputs={tmp_path}/runs") == 2
-    assert "trainer.hold=0.1 must be null or at least trainer.warmup=0.5" in capsys.readouterr().err
-
-
 def leaves(node: Any, path: str = "") -> Iterator[str]:
     """The keys of all values, and of the parts that are fields as a whole."""
     if path in all_settings() or not isinstance(node, dict):

@@ -1,7 +1,6 @@
 """A damaged checkpoint is never trained on, a kill at any file operation leaves one that is whole, and several
 processes train as one."""
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from command import SMALL, apart
+from command import SMALL, apart, metrics_of
 from shown_steps import shown
 from test_train_classifiers import SETTINGS, Kinds, known
 from test_train_comet import EXAMPLES, QUICK, same, small_comet
@@ -157,7 +156,7 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     assert "leaked" not in done.stderr  # a process that is killed leaves no lock behind
     (folder,) = tmp_path.glob("[!.]*")
     assert len(list((folder / "wandb").glob("offline-run-*"))) == 1
-    assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
+    assert metrics_of(folder)["statements"] == 3 * 3 * 10
 
 
 def test_what_cannot_be_done_is_said_beforehand() -> None:
