@@ -57,6 +57,7 @@ def compared(outputs: Path, monkeypatch, runs: list[Path], *more: str, status: i
     recorded: dict = {}
     monkeypatch.setattr(*UNDRAWN)
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.update({name: frame.height}))
     named = f"compare.runs=[{','.join(map(str, runs))}]"
     assert here(monkeypatch, "recipe=compare", named, f"paths.outputs={outputs}", "tracking=none", *more) == status
     (folder,) = outputs.glob("compare-*")
@@ -78,6 +79,7 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     assert said.endswith("  gate        not enough evidence: exit status 3\n")
     assert contrast["sentence"] == lede((folder / "comparison.html").read_text()) == sentence
     assert (recorded["verdict"], recorded["gate"]) == (sentence, "not enough evidence")
+    assert {"differences", "policies", "primary"} <= recorded.keys()
     assert {row["verdict"] for row in contrast["primary"].values()} == {"no conclusion"}
     assert contrast["quality_kept"] is None
     assert "points more neutral" not in said

@@ -61,6 +61,7 @@ def test_shares_are_means_over_targets_and_inflections_are_one_word():
     assert mean_accepted(TRIPLES.filter(relation="HasA"))[0] == pytest.approx((50 + 0) / 2)
     assert mean_accepted(TRIPLES.filter(target="nurse")) == (75, None, None)  # one word
     assert mean_accepted(TRIPLES.clear()) == (None, None, None)
+    assert mean_over_targets(quality.plausible_by_target(TRIPLES.clear()), "share").n == 0
     assert mean_accepted(TRIPLES, nurse="work", lawyer="work")[1] is None
     unknown = pl.DataFrame({"target": ["nurse", "lawyer"], "relation": "Mentors", "judged_valid": [None, None]})
     triples = pl.concat([TRIPLES, unknown.cast({"judged_valid": pl.Boolean})])

@@ -2,6 +2,7 @@
 
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.report.sections import scorers_beside_people
 from mitigate.report.table import as_markdown, as_text
 from mitigate.studies.agreement import classifiers, read
+from mitigate.tracking.record import Tracking
 
 
 @pytest.fixture(scope="module")
@@ -89,12 +91,15 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / "humans" / f"{resource}_sentences.txt").write_text(said)
         (tmp_path / "humans" / f"{resource}_bias_labels.txt").write_text("1\n2\n2\n" * 3)
     settings += ["recipe=agreement", f"data.root={tmp_path}"]
+    recorded: dict[str, Any] = {}
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     assert here(monkeypatch, *settings, "dry_run=true") == 0
     assert here(monkeypatch, *settings) == 0
     (folder,) = (tmp_path / "outputs").glob("agreement-*")
     scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge"}
     assert set(pl.read_csv(folder / "agreement.csv")["scorer"]) == scorers | {"always_neutral"}
     metrics = metrics_of(folder)
+    assert recorded == {key: metrics[key] for key in recorded} != {}
     assert [metrics[f"{resource}/judge/majority/abstained"] for resource in RESOURCES] == [1.0, 1.0, 1.0]
     errors = [metrics[f"rude/identity/false_positives/mean{end}"] for end in ENDS]
     assert errors[1] <= errors[0] <= errors[2]
