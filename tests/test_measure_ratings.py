@@ -1,4 +1,4 @@
-"""Measures of people's ratings, by hand: agreement of raters and scorers, drift between batches of raters, and
+"""Measures of people's ratings, by hand: agreement of raters and scorers, and
 estimates for all statements from the ratings of some."""
 
 import math
@@ -6,21 +6,10 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from ratings_example import PAIR, WORDS, rated
 
 from mitigate.load.ratings import most_say
-from mitigate.measure.agreement import (
-    classification,
-    fleiss_of,
-    fleiss_sums,
-)
-from mitigate.measure.intervals import FEW_TARGETS
-from mitigate.measure.ratings import (
-    changes_of,
-    drift_table,
-    prediction_powered,
-    ratings_needed,
-)
+from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums
+from mitigate.studies.humans import prediction_powered, ratings_needed
 from mitigate.triples import fold_other
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
@@ -74,45 +63,6 @@ def test_classification_by_hand() -> None:
     scores = classification(np.array([0] * 8 + [-1, 1]), np.zeros(10, dtype=int))
     assert (scores["accuracy"], scores["kappa"], scores["balanced_accuracy"]) == (0.8, 0, pytest.approx(1 / 3))
     assert classification(np.zeros(3), np.zeros(3))["kappa"] is None
-
-
-def votes(*shares: float) -> pl.DataFrame:
-    """One statement a word, one vote each."""
-    return pl.DataFrame({"word": range(len(shares)), "share": map(float, shares), "votes": 1.0})
-
-
-def test_what_remains_is_the_change_less_that_of_the_anchors() -> None:
-    sets, anchors = (votes(100, 50, 0, 50), votes(50, 0, 0, 10)), (votes(100, 0, 50), votes(70, 0, 20))
-    total, drift, remaining = changes_of([*sets, *anchors])
-    assert (total.baseline, total.value, total.gain) == (50, 15, -35)
-    assert (drift.baseline, drift.value, drift.gain) == (50, 30, -20)
-    assert remaining.gain == -15
-    # one statement a word: the jackknife's error of a mean is that of its words
-    assert total.error == pytest.approx(np.std([-50, -50, 0, -40], ddof=1) / 2)
-    # statements count by their votes
-    first = votes(100, 0).with_columns(votes=pl.Series([3.0, 1.0]))
-    assert changes_of([first, votes(0, 0), *anchors])[0].baseline == 75
-    # a set rated again as a whole: change and drift vary together, and their difference has no error
-    again = changes_of([*anchors, *anchors])[2]
-    assert (again.gain, again.error) == (0, pytest.approx(0, abs=1e-12))
-
-
-def test_drift_is_taken_out_of_the_difference_of_two_sets() -> None:
-    """The second batch calls the shared statement polarised half as often; its own one is harmless."""
-    table = drift_table(pl.concat([rated("one", {"harm": 1.0, "x": 0.5}), rated("two", {"harm": 0.5, "y": 0.0})]), PAIR)
-    row, valid = table.to_dicts()
-    assert (row["figure"], valid["figure"]) == ("polarised", "valid")
-    assert (row["anchors"], row["words"], row["before"], row["after"]) == (45, 30, 75, 25)
-    assert [row[name] for name in ("total", "drift", "remaining")] == pytest.approx([-50, -50, 0])
-    assert (valid["total"], valid["drift"]) == (0, 0)
-
-
-def test_without_enough_anchors_batches_and_models_are_not_told_apart() -> None:
-    few = WORDS[: FEW_TARGETS - 1]
-    both = pl.concat([rated("one", {"a": 0.5}), rated("two", {"a": 0.25}, few), rated("three", {"c": 0.0})])
-    table = drift_table(both, ["one", "two", "three"])
-    assert table["drift"].null_count() == table.height == 6  # three pairs, two figures
-    assert table["anchors"].unique().sort().to_list() == [0, 28]
 
 
 def test_ratings_of_some_correct_a_classifier_s_labels_of_all() -> None:

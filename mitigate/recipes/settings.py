@@ -142,8 +142,6 @@ class Humans:
     relations: list[Name] = setting("relations that people are asked about")
     size: int = setting("statements of each model, at most", ge=1, le=10_000_000)
     raters: int = setting("raters of each statement", ge=1, le=10_000)
-    anchors: int = fact("most statements that were rated before and are rated again", default=150, ge=1, le=MANY)
-    anchors_from: Place | None = place("run folder with the earlier ratings")
     pay: Text | None = setting("what raters are paid, in a sentence that they read")
     contact: Text | None = setting("whom raters can write to")
     survey: Place | None = place("run folder of the survey")
