@@ -18,7 +18,6 @@ def test_cells_are_counted_by_cluster_and_figures_are_of_their_sum() -> None:
     assert cells[0].reshape(3, 3).tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0]]  # rows: the first labelling
     assert cells.sum() == 8
     table = cells.sum(axis=0)
-    assert confusion.truly_polarised(table) == 4 / 8
     assert confusion.polarised(table) == 4 / 8
     assert confusion.sensitivity(table) == 3 / 4  # one said to be of the other sign is still polarised
     assert confusion.specificity(table) == 3 / 4

@@ -27,12 +27,13 @@ from mitigate.finished import (
 from mitigate.load.targets import OF_A_RUN, list_of_runs
 from mitigate.measure import compare
 from mitigate.measure.base import PAPER_SCORERS, bounds, key_of
-from mitigate.measure.compare import DIFFERENCES, FAILS, HOLDS, OPEN, Endpoints
+from mitigate.measure.compare import DIFFERENCES, FAILS, HOLDS, OPEN, PRIMARY, Endpoints
 from mitigate.measure.results import FILE, Results
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import Job, open_job, say, say_verdict
 from mitigate.report import compare as report
 from mitigate.report.page import write
+from mitigate.report.table import as_text
 from mitigate.stages import in_folder
 from mitigate.tracking.headlines import headline_differences, summary
 from mitigate.triples import TEMPLATES, called, role_scorers
@@ -281,7 +282,7 @@ def run(config: Config) -> None:
             _record(job, plan, found, outcome)
         for one in found:
             say_verdict(one.sentence)
-        say(report.console(found))
+        say(as_text(report.headline_table(found), 130))
         job.say_page_notes(plan.notices)
     if config.compare.gate:
         say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
@@ -325,7 +326,7 @@ def findings(plan: Plan, table: pl.DataFrame) -> list[report.Finding]:
         return set(map(json.dumps, given))
 
     return [
-        report.Finding(
+        report.finding(
             name=one.name,
             against=one.against,
             seeds=(len(one.before), len(one.after)),
@@ -334,7 +335,7 @@ def findings(plan: Plan, table: pl.DataFrame) -> list[report.Finding]:
             primary=tested.filter(contrast=one.key),
             rows=table.filter(contrast=one.key),
             endpoints=plan.endpoints,
-            first=plan.roles,
+            scorers=plan.roles,
             unlearnt=compare.no_conclusion(
                 {
                     f"“{one.against}”": [run.metrics for run in one.before],
@@ -361,7 +362,7 @@ def overview(plan: Plan, table: pl.DataFrame) -> dict[str, Any]:
                 "quality_kept": one.quality_kept,
                 "gate": one.gate,
                 "sentence": one.sentence,
-                "primary": {row["endpoint"]: row | {"verdict": one.verdict(row)} for row in one.primary.to_dicts()},
+                "primary": {row["endpoint"]: row for row in one.primary},
                 "harms": {row["figure"]: row for row in one.rows.filter(section="harm").to_dicts()},
                 "quality": {row["figure"]: row for row in one.rows.filter(pl.col("section") != "harm").to_dicts()},
             }
@@ -385,7 +386,10 @@ def write_page(plan: Plan, table: pl.DataFrame, *, folder: Path, run: Path, **ab
     models = models.select(one.name for one in models if one.null_count() < models.height)
     beside = [one.folder for one in plan.runs if one.folder.parent == run.resolve().parent]
     links = {one.name: f"../{quote(one.name)}/report.html" for one in beside if (one / "report.html").is_file()}
-    tables = {"policies": policies(plan, table), "primary": pl.concat(one.primary for one in found)}
+    tables = {
+        "policies": policies(plan, table),
+        "primary": pl.DataFrame([row for one in found for row in one.primary], schema=PRIMARY | {"verdict": pl.String}),
+    }
     tables |= {"differences": table, "models": models}
     is_demonstration = any(one.setting("data.demonstration") for one in plan.runs)
     about |= {"tables": tables, "demonstration": is_demonstration, "notices": plan.notices}

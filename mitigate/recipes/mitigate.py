@@ -40,6 +40,7 @@ from mitigate.recipes.job import Job, open_job, say, say_notes, say_verdict
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.report import mitigate as page
+from mitigate.report.table import as_text
 from mitigate.score.labeller import Labeller
 from mitigate.score.plausibility import with_validity
 from mitigate.stages import Result, Work, as_parquet
@@ -288,7 +289,6 @@ def _report(job: Job, plan: Plan, statements: Result, ledger: Result, training: 
         **plan.origin["model"],
         "seq2seq": plan.start.code == Seq2Seq.load,
         "chat": options.get("prompt") == "chat",
-        "adapter": options.get("lora", {}).get("save") == "adapter",
     }
 
     def using(work: Any) -> dict[str, Any]:
@@ -350,9 +350,10 @@ def record(job: Job, plan: Plan, report: Mapping[str, Any], statements: Result) 
     say_verdict(report["verdict"], report["cost"])
     if job.brief:
         runs = {name: Results.of_run(run) for name, run in others.items()}
-        say(page.console({**runs, policy: results}, list(plan.roles), policy))
+        if table := page.comparison({**runs, policy: results}, list(plan.roles), policy):
+            say(as_text(table, 110))
         say_notes(report["untrained"])  # the figures cannot be read without them
     else:
-        say("\n" + page.side_by_side({policy: results}))
+        say("\n" + page.every_figure(results))
     job.say_page_notes(report["notices"])
     say(f"  report      {job.folder / 'report.html'}")
