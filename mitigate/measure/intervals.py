@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from mitigate.measure.base import Estimate
 
@@ -51,9 +52,9 @@ class Bootstrap:
         whole, apart = cluster_sums(parts, clusters, powers=(1,))[0].T
         if not np.ptp(apart):
             return centre, centre
-        from scipy.stats import bootstrap, norm, t  # half a second to load, which labels do without
+        from scipy.stats import bootstrap  # half a second to load, which labels do without
 
-        width = t.ppf((1 + self.level) / 2, num_clusters - 1) * np.sqrt(num_clusters / (num_clusters - 1))
+        width = special.stdtrit(num_clusters - 1, (1 + self.level) / 2) * np.sqrt(num_clusters / (num_clusters - 1))
         found = bootstrap(
             (whole, apart),
             lambda whole, apart, axis: apart.sum(axis) / whole.sum(axis),
@@ -62,7 +63,7 @@ class Bootstrap:
             paired=True,
             vectorized=True,
             axis=-1,
-            confidence_level=min(2 * norm.cdf(width) - 1, 1 - 1e-12),  # two words reach from one to the other
+            confidence_level=min(2 * special.ndtr(width) - 1, 1 - 1e-12),  # two words reach from one to the other
             rng=np.random.default_rng(self.seed),
         )
         low, high = found.confidence_interval
@@ -146,8 +147,6 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
     error, degrees = (found.item() for found in jackknife(without))
     if not np.isfinite(without).all() or error <= TOO_SMALL:
         return 0.0, None
-    from scipy import special  # half a second to load, which labels without intervals do without
-
     centre = len(without) * whole - (len(without) - 1) * without.mean()
     reach = special.stdtrit(degrees, (1 + level) / 2) * error
     low, high = (float(np.exp(min(centre + side, 700))) for side in (-reach, reach))

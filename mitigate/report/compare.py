@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 from markupsafe import Markup
+from scipy import special
 
 from mitigate.measure import compare
 from mitigate.measure.base import bounds, key_of, measure_of
@@ -84,7 +85,7 @@ def finding(
     unlearnt: str,
     **about: Any,
 ) -> Finding:
-    """What a comparison shows. scorers: those of the roles, that in regard's place last; unlearnt: the sentence in
+    """Decide what a comparison shows. scorers: those of the roles, that in regard's place last; unlearnt: the sentence in
     place of a verdict where a generator cannot be said to have learnt; about: the other fields of Finding."""
     fewest, said = min(seeds), list[Row]()
     outcomes = dict.fromkeys(endpoints.declared, compare.OPEN)  # a declared kind that not all runs have stays open
@@ -219,9 +220,7 @@ def _mean(models: pl.DataFrame, axis: str, key: str) -> dict[str, float | None]:
     values = models[key].to_numpy()
     low, high = (models[bound][0] if bound in models.columns else None for bound in bounds(key))
     if len(values) > 1:
-        from scipy.stats import t  # a second to load, which pages without such a plot do without
-
-        reach = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+        reach = float(special.stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
         low, high = values.mean() - reach, values.mean() + reach
     return {axis: float(values.mean()), f"{axis}_low": low, f"{axis}_high": high}
 
