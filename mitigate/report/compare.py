@@ -85,8 +85,8 @@ def finding(
     unlearnt: str,
     **about: Any,
 ) -> Finding:
-    """Decide what a comparison shows. scorers: those of the roles, that in regard's place last; unlearnt: the sentence in
-    place of a verdict where a generator cannot be said to have learnt; about: the other fields of Finding."""
+    """Decide what a comparison shows. scorers: those of the roles, that in regard's place last; unlearnt: the sentence
+    in place of a verdict where a generator cannot be said to have learnt; about: the other fields of Finding."""
     fewest, said = min(seeds), list[Row]()
     outcomes = dict.fromkeys(endpoints.declared, compare.OPEN)  # a declared kind that not all runs have stays open
     for row in primary.to_dicts():
