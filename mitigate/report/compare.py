@@ -250,12 +250,7 @@ def _numbers(found: Sequence[Finding]) -> list[Number]:
         harms += [(f"{one.name} − {one.against}: {title}", row) for title, row in others[: 3 if len(found) == 1 else 1]]
     chosen = [*harms[: 2 if quality else 3], *quality][:3]
     cells = [(title, changed(row, "_corrected" if "low_corrected" in row else "")) for title, row in chosen]
-    return [Number(title, *parts(cell)) for title, cell in cells]
-
-
-def parts(cell: Cell) -> tuple[str, str]:
-    """The figure of a cell, and what stands below it."""
-    return cell.text, " ".join(cell.below)
+    return [Number(title, cell.text, " ".join(cell.below)) for title, cell in cells]
 
 
 def headline_table(found: Sequence[Finding]) -> Table:

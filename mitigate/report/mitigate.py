@@ -1,6 +1,7 @@
 """The page of a run of the main job: harm against quality, beside runs of policy none and of the policy's control."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -122,24 +123,25 @@ def page(
     rows, names = results.table, scorers
     runs = {**others, str(results.get("policy", NAME)): results}
     shown_labels = sections.label_names(reversed(names), frames)
-    first = {label: frames[label] for label in shown_labels.values()}
-    first_keys = list(headlines([results], names[-1:]).items())[:3]
+    shown_frames = {label: frames[label] for label in shown_labels.values()}
+    titles = headlines([results], names[-1:])
+    first = {title: Column(title, key).cell(results) for key, title in islice(titles.items(), 3)}
     drawn = [{"policy": name} | {k: v for k, v in of.items() if isinstance(v, float)} for name, of in runs.items()]
     models = pl.DataFrame(drawn, infer_schema_length=None)
     return Page(
         state=found.state,
         hedge=found.hedge,
         picture=next(iter(compare.pictures(models, compare.harm_axes(names[-1:]))), None),
-        numbers=[Number(title, *compare.parts(Column(title, key).cell(results))) for key, title in first_keys],
+        numbers=[Number(title, cell.text, " ".join(cell.below)) for title, cell in first.items()],
         summary=[comparison(runs, names, list(runs)[-1])],
         sections=[
             _measures(rows),
-            sections.gallery(first, list(shown_labels), chosen),
+            sections.gallery(shown_frames, list(shown_labels), chosen),
             _quality(rows),
             _filter(ledger),
-            sections.target_section(frames, statements, list(first), list(shown_labels)),
+            sections.target_section(frames, statements, list(shown_frames), list(shown_labels)),
         ],
-        limits=[*LIMITS, *sections.left_out(first[next(iter(first))]["target"].to_list() if first else [])],
+        limits=[*LIMITS, *sections.left_out([] if not frames else next(iter(frames.values()))["target"].to_list())],
         tables={**tables, **{f"targets_{label}": frame for label, frame in frames.items()}},
         **about,
     )

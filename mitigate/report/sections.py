@@ -119,7 +119,7 @@ def meanings(rows: pl.DataFrame) -> dict[str, str]:
 def target_section(
     frames: Mapping[str, pl.DataFrame], statements: pl.DataFrame | None, labels: Sequence[str], scorers: Sequence[str]
 ) -> Section:
-    """All targets with their shares, searchable, and the strongest statements about each. frames: by label column;
+    """All targets with their shares, and the strongest statements about each. frames: by label column;
     labels: those shown, one for each of the scorers."""
     rows = frames[labels[0]].select("target", "category", "statements").sort("target")
     template = ", neutral template" if any(label.endswith("_neutral") for label in labels) else ""
