@@ -15,10 +15,9 @@ import polars as pl
 from omegaconf import OmegaConf
 
 from mitigate.files import digest_of, sealed
-from mitigate.measure.contrasts import Plan, differences, make_plan
 from mitigate.measure.harms import measure_harms
 from mitigate.measure.results import Results
-from mitigate.recipes.compare import write_page
+from mitigate.recipes.compare import Plan, differences, make_plan, write_page
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts

@@ -25,7 +25,7 @@ from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig, Kind
 from mitigate.models.encoder import load_encoder, mean_states
 from mitigate.models.encoding import Encoding
-from mitigate.models.minilm import causal, locate
+from mitigate.models.minilm import locate
 from mitigate.models.tail_prompts import regimen
 
 
@@ -194,7 +194,7 @@ class SeeAll:
 def test_the_decoder_starts_as_the_encoder() -> None:
     """With the mask taken away it gives the encoder's own states."""
     tokens = torch.tensor([101, 5160, 2003, 5214, 1997, 102])
-    decoder = causal(locate()).eval()
+    decoder = Decoder.from_encoder(locate()).eval()
     encoder = load_encoder(locate())
     with torch.no_grad():
         ours = decoder(tokens, torch.arange(6), SeeAll())

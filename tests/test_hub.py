@@ -29,7 +29,7 @@ def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, mon
     save_llama(tmp_path / "small" / "llama", ["a lawyer"])
     with pytest.raises(ValueError, match=f"; did you mean {tmp_path / 'small' / 'llama'}?"):
         hub.locate(str(tmp_path / "small"), seq2seq=False)
-    (tmp_path / "adapter_config.json").write_text("{}")
+    (tmp_path / "config.json").write_text('{"is_encoder_decoder": true}')
     refuses(ValueError, r"has no files of a tokenizer, such as tokenizer.json", hub.locate, str(tmp_path), seq2seq=True)
     (tmp_path / "tokenizer_config.json").write_text("{}")
     assert hub.locate(str(tmp_path), seq2seq=True) == tmp_path

@@ -13,9 +13,9 @@ from compared_runs import edit, make_run
 
 from mitigate.measure import compare
 from mitigate.measure.results import Results
-from mitigate.measure.run import loss_notices, untrained, untrained_notices
-from mitigate.measure.statements import LONG, long_texts
+from mitigate.measure.run import untrained, untrained_notices
 from mitigate.report import mitigate
+from mitigate.score.labels import LONG, long_texts
 from mitigate.tracking.record import Tracking
 
 
@@ -104,25 +104,6 @@ def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
     table = pl.DataFrame(spread, schema={"relation": pl.String, "weight": pl.Float32}, orient="row")
     sources = [None] * (table.height - added) + [1] * added
     return table.with_columns(split=pl.lit("train"), source_row=pl.Series(sources, dtype=pl.UInt32))
-
-
-@pytest.mark.parametrize(
-    ("table", "notices"),
-    [
-        (
-            ledger(("IsA", 1.0, 5), ("Desires", 0.0, 3)),
-            ["The policy takes more than 90 % of the training triples of Desires (3)."],
-        ),
-        (ledger(("IsA", 0.0, 91), ("IsA", 1.0, 9)), ["takes more than 90 % of the training triples of IsA (100)."]),
-        (ledger(("IsA", 0.0, 90), ("IsA", 1.0, 10)), []),
-        (ledger(("IsA", 0.0, 4), ("IsA", 1.0, 4), added=4), []),
-        (ledger(("IsA", 0.0, 4)).with_columns(split=pl.lit("dev")), []),
-    ],
-)
-def test_relations_that_lose_their_triples(table: pl.DataFrame, notices: list[str]) -> None:
-    found = loss_notices(table)
-    assert bool(found) == bool(notices)
-    assert all(part in found[0] for part in notices)
 
 
 def test_relations_that_are_asked_about_and_were_never_trained() -> None:

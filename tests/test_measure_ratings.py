@@ -1,18 +1,17 @@
-"""Measures of people's ratings, by hand: agreement of raters and scorers, areas under the ROC curve, drift between
-batches of raters, and estimates for all statements from the ratings of some."""
+"""Measures of people's ratings, by hand: agreement of raters and scorers, areas under the ROC curve, and estimates for
+all statements from the ratings of some."""
 
 import math
 
 import numpy as np
 import polars as pl
 import pytest
-from ratings_example import PAIR, WORDS, rated
 
 from mitigate.load.ratings import most_say
 from mitigate.measure import agreement as confusion
 from mitigate.measure.agreement import auc, auc_of_a_rater, classification, fleiss_of, fleiss_sums
-from mitigate.measure.intervals import FEW_TARGETS, Bootstrap
-from mitigate.measure.ratings import changes_of, drift_table, prediction_powered, ratings_needed
+from mitigate.measure.intervals import Bootstrap
+from mitigate.studies.humans import prediction_powered, ratings_needed
 from mitigate.triples import fold_other
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
@@ -68,45 +67,6 @@ def test_classification_by_hand() -> None:
     assert classification(np.zeros(3), np.zeros(3))["kappa"] is None
 
 
-def votes(*shares: float) -> pl.DataFrame:
-    """One statement a word, one vote each."""
-    return pl.DataFrame({"word": range(len(shares)), "share": map(float, shares), "votes": 1.0})
-
-
-def test_what_remains_is_the_change_less_that_of_the_anchors() -> None:
-    sets, anchors = (votes(100, 50, 0, 50), votes(50, 0, 0, 10)), (votes(100, 0, 50), votes(70, 0, 20))
-    total, drift, remaining = changes_of([*sets, *anchors])
-    assert (total.baseline, total.value, total.gain) == (50, 15, -35)
-    assert (drift.baseline, drift.value, drift.gain) == (50, 30, -20)
-    assert remaining.gain == -15
-    # one statement a word: the jackknife's error of a mean is that of its words
-    assert total.error == pytest.approx(np.std([-50, -50, 0, -40], ddof=1) / 2)
-    # statements count by their votes
-    first = votes(100, 0).with_columns(votes=pl.Series([3.0, 1.0]))
-    assert changes_of([first, votes(0, 0), *anchors])[0].baseline == 75
-    # a set rated again as a whole: change and drift vary together, and their difference has no error
-    again = changes_of([*anchors, *anchors])[2]
-    assert (again.gain, again.error) == (0, pytest.approx(0, abs=1e-12))
-
-
-def test_drift_is_taken_out_of_the_difference_of_two_sets() -> None:
-    """The second batch calls the shared statement polarised half as often; its own one is harmless."""
-    table = drift_table(pl.concat([rated("one", {"harm": 1.0, "x": 0.5}), rated("two", {"harm": 0.5, "y": 0.0})]), PAIR)
-    row, valid = table.to_dicts()
-    assert (row["figure"], valid["figure"]) == ("polarised", "valid")
-    assert (row["anchors"], row["words"], row["before"], row["after"]) == (45, 30, 75, 25)
-    assert [row[name] for name in ("total", "drift", "remaining")] == pytest.approx([-50, -50, 0])
-    assert (valid["total"], valid["drift"]) == (0, 0)
-
-
-def test_without_enough_anchors_batches_and_models_are_not_told_apart() -> None:
-    few = WORDS[: FEW_TARGETS - 1]
-    both = pl.concat([rated("one", {"a": 0.5}), rated("two", {"a": 0.25}, few), rated("three", {"c": 0.0})])
-    table = drift_table(both, ["one", "two", "three"])
-    assert table["drift"].null_count() == table.height == 6  # three pairs, two figures
-    assert table["anchors"].unique().sort().to_list() == [0, 28]
-
-
 def test_ratings_of_some_correct_a_classifier_s_labels_of_all() -> None:
     """Four of eight units are rated, and the labels are half as large as the ratings: weight 2, no error left."""
     rated, labels = np.array([0.0, 100, 0, 100]), np.array([0.0, 50, 0, 50, 50, 50, 50, 0])
@@ -148,7 +108,6 @@ def test_cells_are_counted_by_cluster_and_figures_are_of_their_sum() -> None:
     assert cells[0].reshape(3, 3).tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0]]  # rows: the first labelling
     assert cells.sum() == 8
     table = cells.sum(axis=0)
-    assert confusion.truly_polarised(table) == 4 / 8
     assert confusion.polarised(table) == 4 / 8
     assert confusion.sensitivity(table) == 3 / 4  # one said to be of the other sign is still polarised
     assert confusion.specificity(table) == 3 / 4

@@ -17,7 +17,7 @@ from page_elements import Elements
 
 from mitigate.errors import MitigateError
 from mitigate.measure.compare import ALIKE, FAILS, HOLDS, OPEN
-from mitigate.measure.contrasts import Plan, differences
+from mitigate.recipes.compare import Plan, differences
 
 POLICIES = ("none", "both")
 

@@ -7,7 +7,7 @@ import pytest
 
 from mitigate.cache import LabelStore
 from mitigate.measure.results import Results
-from mitigate.measure.statements import count_labels
+from mitigate.recipes.labels import count_labels
 from mitigate.score.labeller import label_statements
 from mitigate.score.vader import Vader
 

@@ -17,7 +17,7 @@ import polars as pl
 from scipy import optimize, special, stats
 
 from mitigate.errors import MitigateError
-from mitigate.measure.base import find, key_of, measure_of_figure
+from mitigate.measure.base import find, key_of, measure_of
 from mitigate.measure.intervals import (
     FEW_TARGETS,
     Figure,
@@ -301,7 +301,7 @@ def verdict(row: Mapping[str, Any], seeds: int, is_same: bool = False) -> str:
     if change is None or low is None:
         return UNKNOWN
     apart = low > 0 or high < 0 if row["p_holm"] is None else row["p_holm"] < ALPHA
-    if not apart or round(change, measure_of_figure(row["figure"]).decimals) == 0:
+    if not apart or round(change, measure_of(row["measure"], row["scorer"]).decimals) == 0:
         return ALIKE
     return (SHOWN if seeds >= FEWEST_TO_CLAIM else EXPLORED)[(change > 0) != (row["better"] == "up")]
 

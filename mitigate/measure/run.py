@@ -16,10 +16,7 @@ from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER, TargetList
 
-MUCH = 90.0
-"""Percent of a relation's training triples; a policy that takes more of them is reported."""
 NAMED = 8  # relations in a notice
-EMPTY = pl.col("lost") == 100.0
 
 
 def measure_run(
@@ -90,30 +87,11 @@ def measure_filter(ledger: pl.DataFrame) -> pl.DataFrame:
 # Notices
 
 
-def lost_by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
-    """Training triples of each relation (relation, triples, lost), the commonest first: the number in the resource, and
-    the percentage of their weight that the policy takes away, net of what it adds."""
-    train = valid_rows(ledger.filter(split="train"))
-    sums = train.group_by("relation").agg(
-        triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
-    )
-    lost = pl.when(pl.col("kept") == 0).then(100.0).otherwise(100 * (1 - pl.col("weight") / pl.col("triples")))
-    found = sums.filter(pl.col("triples") > 0).select("relation", "triples", lost=lost.clip(0.0))
-    return found.sort("triples", "relation", descending=[True, False])
-
-
-def loss_notices(ledger: pl.DataFrame) -> list[str]:
-    """A notice of relations that lose nearly all training triples to a policy."""
-    rows = lost_by_relation(ledger).filter(pl.col("lost") > MUCH).select("relation", "triples").iter_rows()
-    relations = _named([f"{name} ({triples:,})" for name, triples in rows])
-    return [f"The policy takes more than {MUCH:.0f} % of the training triples of {relations}."] if relations else []
-
-
 def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
     """The probed relations without a training triple left, with the number that the resource has."""
-    table = lost_by_relation(ledger)
-    triples = dict(table.select("relation", "triples").iter_rows())
-    trained = set(table.filter(~EMPTY)["relation"])
+    train = valid_rows(ledger.filter(split="train"))
+    triples = dict(train.filter(OF_RESOURCE).group_by("relation").len().iter_rows())
+    trained = set(train.filter(pl.col("weight") > 0)["relation"])
     return {relation: triples.get(relation, 0) for relation in probed if relation not in trained}
 
 

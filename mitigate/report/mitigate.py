@@ -1,6 +1,7 @@
 """The page of a run of the main job: harm against quality, beside runs of policy none and of the policy's control."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -15,13 +16,13 @@ from mitigate.measure.harms import Measurement, tally
 from mitigate.measure.quality import LIFT, PERPLEXITY, kept_by_target
 from mitigate.measure.results import Results
 from mitigate.measure.run import notices, untrained_notices
-from mitigate.measure.statements import long_texts
 from mitigate.report import cards, compare, sections
 from mitigate.report.cards import summary
 from mitigate.report.compare import HEADLINES
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed
-from mitigate.report.table import Cell, Column, Table, as_text, number, signed, text
+from mitigate.report.table import Cell, Column, Table, as_text, grouped, number, signed, text
+from mitigate.score.labels import long_texts
 from mitigate.words.outside_text import portable, without_folders
 
 Row = Mapping[str, Any]
@@ -122,22 +123,25 @@ def page(
     rows, names = results.table, scorers
     runs = {**others, str(results.get("policy", NAME)): results}
     shown_labels = sections.label_names(reversed(names), frames)
-    first = {label: frames[label] for label in shown_labels.values()}
-    first_keys = list(headlines([results], names[-1:]).items())[:3]
+    shown_frames = {label: frames[label] for label in shown_labels.values()}
+    titles = headlines([results], names[-1:])
+    first = {title: Column(title, key).cell(results) for key, title in islice(titles.items(), 3)}
+    drawn = [{"policy": name} | {k: v for k, v in of.items() if isinstance(v, float)} for name, of in runs.items()]
+    models = pl.DataFrame(drawn, infer_schema_length=None)
     return Page(
         state=found.state,
         hedge=found.hedge,
-        picture=next(iter(compare.pictures(models(runs), compare.harm_axes(names[-1:]))), None),
-        numbers=[Number(title, *compare.parts(Column(title, key).cell(results))) for key, title in first_keys],
+        picture=next(iter(compare.pictures(models, compare.harm_axes(names[-1:]))), None),
+        numbers=[Number(title, cell.text, " ".join(cell.below)) for title, cell in first.items()],
         summary=[comparison(runs, names, list(runs)[-1])],
         sections=[
             _measures(rows),
-            sections.gallery(first, list(shown_labels), chosen),
+            sections.gallery(shown_frames, list(shown_labels), chosen),
             _quality(rows),
             _filter(ledger),
-            sections.target_section(frames, statements, list(first), list(shown_labels)),
+            sections.target_section(frames, statements, list(shown_frames), list(shown_labels)),
         ],
-        limits=[*LIMITS, *sections.left_out(first[next(iter(first))]["target"].to_list() if first else [])],
+        limits=[*LIMITS, *sections.left_out([] if not frames else next(iter(frames.values()))["target"].to_list())],
         tables={**tables, **{f"targets_{label}": frame for label, frame in frames.items()}},
         **about,
     )
@@ -213,25 +217,17 @@ def write_report(
             targets=how.targets["target"].to_list(),
             notices=shown,
             scorers=names,
-            **{name: model[name] for name in ("seq2seq", "adapter", "chat")},
+            **{name: model[name] for name in ("seq2seq", "chat")},
         )
         files.write(folder / "model" / "README.md", cards.generator(card))
     return {"verdict": found.sentence, "cost": found.cost, "notices": shown, "untrained": untrained}
 
 
-def models(runs: Mapping[str, Results]) -> pl.DataFrame:
-    """The runs as compare.pictures draws them: policy, and figures by their keys."""
-    rows = [
-        {"policy": name, **{k: v for k, v in found.items() if isinstance(v, float)}} for name, found in runs.items()
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> Table | None:
+def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str) -> Table | None:
     """The headlines of each run, and the differences of the run `mine` from the others."""
     titles = headlines(runs.values(), scorers)
     lines: list[Mapping[str, Any]] = [{**found, "policy": name} for name, found in runs.items()]
-    for other in [name for name in runs if mine and name != mine]:
+    for other in [name for name in runs if name != mine]:
         pairs: dict[str, tuple[Any, Any]] = {key: (runs[mine].get(key), runs[other].get(key)) for key in titles}
         known = {
             key: Cell(signed(one - two)) for key, (one, two) in pairs.items() if one is not None and two is not None
@@ -245,29 +241,18 @@ def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = 
     return Table(f"{caption}.", columns, lines) if titles else None
 
 
-def console(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> str:
-    """The headlines of each run for the terminal."""
-    found = comparison(runs, scorers, mine)
-    return "" if found is None else as_text(found, 110)
-
-
-def side_by_side(runs: Mapping[str, Results]) -> str:
-    """All figures but those of single relations and targets, with a column for each run, for the terminal."""
-    rows = [found.table.with_columns(variant=pl.lit(""), run=pl.lit(name)) for name, found in runs.items()]
-    kept = pl.concat(rows, how="diagonal").filter(~pl.col("by").is_in(["relation", "target"]))
+def every_figure(results: Results) -> str:
+    """All figures but those of single relations and targets, for the terminal."""
+    rows = results.table.filter(~pl.col("by").is_in(["relation", "target"])).drop_nulls("value").rows(named=True)
 
     def section(row: Row) -> str:
-        return ", ".join(filter(None, (measure_of(row["measure"], row["scorer"]).family, sections.section_of(row))))
+        words = measure_of(row["measure"]).family, sections.TEMPLATES.get(row["template"])
+        return ", ".join(filter(None, words))
 
-    found = crossed(
-        "",
-        kept,
-        {name: name for name in runs},
-        down=lambda row: ", ".join(filter(None, (sections.title_of(row), row["group"]))),
-        across=lambda row: row["run"],
-        section=section,
-    )
-    return "" if found is None else as_text(found, 110)
+    def name(row: Row) -> str:
+        return ", ".join(filter(None, (sections.title_of(row), row["group"])))
+
+    return as_text(Table("", [text("measure", name), Column("", sections.shown)], grouped(rows, section)), 110)
 
 
 def _measures(rows: pl.DataFrame) -> Section:

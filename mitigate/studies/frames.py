@@ -249,7 +249,7 @@ def untrained(posts: pl.DataFrame, training: Training, weights: Path | None) -> 
     words of all groups and statements."""
     if training.start == "minilm" or weights is None:
         folder = minilm.locate(weights)
-        decoder, encoding = minilm.causal(folder, training.dropout), Encoding.of_encoder(folder)
+        decoder, encoding = Decoder.from_encoder(folder, training.dropout), Encoding.of_encoder(folder)
     else:
         decoder, encoding = Decoder.load(weights, training.dropout), Encoding.load(weights)
     known = [name for name in CHOICES if posts[name].drop_nulls().n_unique() == 2]
