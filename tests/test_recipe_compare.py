@@ -16,8 +16,8 @@ from compared_runs import UNTRUSTED, configured, edit, example_comparison, make_
 from page_elements import Elements
 
 from mitigate.errors import MitigateError
-from mitigate.measure.compare import ALIKE, FAILS, HOLDS, OPEN
-from mitigate.recipes.compare import Plan, differences
+from mitigate.measure.compare import ALIKE, FAILS, HOLDS, OPEN, Endpoints
+from mitigate.recipes.compare import Plan, differences, make_plan, overview
 
 POLICIES = ("none", "both")
 
@@ -45,6 +45,7 @@ class Compared:
 def compared(outputs: Path, runs: list[Path], *overrides: str, status: int = 0) -> Compared:
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as monkeypatch, contextlib.redirect_stdout(said):
+        monkeypatch.setattr(*UNDRAWN)
         line = ("recipe=compare", f"paths.outputs={outputs}", named(runs), *overrides)
         assert here(monkeypatch, *line) == status
     (folder,) = outputs.glob("compare-*")
@@ -201,31 +202,30 @@ def seeds(outputs: Path, policy: str, number: int = 5, **how: float) -> list[Pat
     return [make_run(outputs, policy, seed, **how) for seed in range(number)]
 
 
-def test_planted_gains_and_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_gains_and_losses(tmp_path: Path) -> None:
     """Statements of `better` are more neutral and as plausible, `costly` loses plausibility, `worse` neutrality."""
-    monkeypatch.setattr(*UNDRAWN)
     none = seeds(tmp_path, "none", valid=0.8, each=200)
     chances = {"better": (0.9, 0.83), "costly": (0.9, 0.6), "worse": (0.5, 0.83), "copy": (0.7, 0.83)}
     better, costly, worse, copy = (
         seeds(tmp_path, name, neutral=neutral, valid=valid, each=200) for name, (neutral, valid) in chances.items()
     )
-    for number, (runs, status, outcome, *more) in enumerate(
-        [
-            (none + better, 0, HOLDS),
-            (none + costly, 4, FAILS),
-            (none + worse, 4, FAILS),
-            (none + copy, 3, OPEN),
-            (none + better + costly, 4, FAILS),
-            (none[:4] + better[:4], 3, OPEN),
-            (none + costly, 0, HOLDS, "compare.primary.quality=[]"),
-            (none + better, 3, OPEN, "compare.primary.quality=[quality/swap_lift/all]"),  # not measured
-        ]
+    for runs, outcome, *quality in (
+        (none + costly, FAILS),
+        (none + copy, OPEN),
+        (none + better + costly, FAILS),
+        (none[:4] + better[:4], OPEN),
+        (none + costly, HOLDS, ()),
+        (none + better, OPEN, ["quality/swap_lift/all"]),  # not measured
     ):
-        given = ("tracking=none", "compare.gate=true", *more)
-        assert compared(tmp_path / f"out{number}", runs, *given, status=status).facts["gate"] == outcome
+        plan = make_plan(list(map(str, runs)), None, Endpoints(**{"quality": quality[0]} if quality else {}))
+        assert overview(plan, differences(plan))["gate"] == outcome
+    for number, (runs, status) in enumerate(((none + better, 0), (none + worse, 4))):
+        compared(tmp_path / f"out{number}", runs, "tracking=none", "compare.gate=true", status=status)
 
 
 def test_where_the_gate_does_not_apply(runs: list[Path], tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(*UNDRAWN)
+
     def end(*more: str) -> int:
         given = ("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none", *more)
         return here(monkeypatch, *given)
