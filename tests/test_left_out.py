@@ -21,7 +21,7 @@ def test_relations_that_are_asked_about_and_were_never_trained() -> None:
     statements = pl.DataFrame({"relation": ["IsA", "Desires", "IsA", "Desires"]})
     (found,) = untrained_notices(table, statements)
     assert found == (
-        "1 probed relation without a training triple: the policy dropped all of Desires (3). 2 of 4 generated "
+        "There is no training triple of 1 probed relation: the policy dropped all of Desires (3). 2 of 4 generated "
         "statements have such a relation, and their labels say nothing about what the generator has learnt."
     )
     assert untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements) == []

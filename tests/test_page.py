@@ -152,9 +152,9 @@ HARM = "neutral_template/NRM"
 @pytest.mark.parametrize(
     ("mine", "other", "state", "hedge"),
     [
-        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "One run of each"),
-        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "One run of each"),
-        ({HARM: 70.0}, {HARM: 70.04}, "As neutral as without a policy", "One run of each"),
+        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "There is one run of each"),
+        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "There is one run of each"),
+        ({HARM: 70.0}, {HARM: 70.04}, "It is as neutral as without a policy", "There is one run of each"),
         ({HARM: 70.0}, None, "70.0 % neutral by regard, nothing compared", "Run policy=none"),
     ],
 )

@@ -14,13 +14,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.base import Estimate, measure, number
-from mitigate.measure.intervals import (
-    FEW_TARGETS,
-    Bootstrap,
-    cluster_numbers,
-    mean_over_targets,
-    variance_over_targets,
-)
+from mitigate.measure.intervals import FEW_TARGETS, Bootstrap, cluster_numbers, mean_over_targets, variance_over_targets
 from mitigate.measure.results import Results, as_rows, by_category, measured
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, label_columns
 from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
@@ -131,7 +125,7 @@ class Measurement:
         table = next(iter(self.tables(tallied).values()))
         found = few_targets(table, self.target_list.clusters)
         if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
-            effect = "they have no percentage and are left out of means and variances of percentages."
+            effect = "they have no percentage, and means and variances leave them out."
             if self.empty_targets == "zero":
                 effect = "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and "
                 effect += "makes variances larger."
@@ -149,10 +143,8 @@ def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
         for category in table["category"].unique(maintain_order=True)
         if len(set(cluster_numbers(known.filter(category=category), clusters))) < FEW_TARGETS
     ]
-    said = (
-        f"Few targets in {', '.join(few)} (under {FEW_TARGETS}): their figures say little about other words of these "
-    )
-    return [said + "categories."] if few else []
+    said = f"There are few targets in {', '.join(few)} (under {FEW_TARGETS}): their results say little about other "
+    return [said + "words of these categories."] if few else []
 
 
 def harm_results(
@@ -336,4 +328,4 @@ def num_statements(targets: pl.DataFrame) -> int:
 
 number("rows", "rows", "The number of rows of the resource, or of texts.", headline="size")
 number("rows_about_a_target", "rows about a target", "The number of rows of the resource that are about a target.")
-number("distinct", "distinct texts", "The number of distinct texts once demographic words are masked.")
+number("distinct", "distinct texts", "The number of distinct texts after demographic words are masked.")

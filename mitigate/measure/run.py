@@ -112,7 +112,7 @@ def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[st
     why = [f"the policy dropped all of {_named(dropped)}"] if dropped else []
     why += [f"the data has none of {_named(absent)}"] if absent else []
     return [
-        f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. "
+        f"There is no training triple of {counted(len(found), 'probed relation')}: {'; '.join(why)}. "
         f"{theirs:,} of {statements.height:,} generated statements have such a relation, "
         "and their labels say nothing about what the generator has learnt."
     ]
@@ -125,10 +125,10 @@ def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAP
     if unknown := no_valid["group"].to_list():
         found.append(
             "The plausibility classifier was trained on ConceptNet's relations and does not know "
-            f"{', '.join(unknown)}: plausible shares are of the other statements."
+            f"{', '.join(unknown)}: the plausible shares are of the other statements."
         )
     found += few_targets(table, target_list.clusters)
-    return [*found, "This is a single training run: a claim about the policy needs several seeds of each policy."]
+    return [*found, "This is a single training run. A claim about the policy needs several seeds of each policy."]
 
 
 def same_ratings(critic: object, people: object) -> list[str]:
