@@ -14,9 +14,7 @@ from mitigate.measure.results import Results, by_category, measured
 from mitigate.triples import ROLES, valid_rows
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
-from mitigate.words.targets import PAPER, TargetList
-
-NAMED = 8  # relations in a notice
+from mitigate.words.targets import PAPER, TargetList, named
 
 
 def measure_run(
@@ -95,11 +93,6 @@ def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
     return {relation: triples.get(relation, 0) for relation in probed if relation not in trained}
 
 
-def _named(relations: Sequence[str]) -> str:
-    more = f" and {len(relations) - NAMED} more" if len(relations) > NAMED else ""
-    return ", ".join(relations[:NAMED]) + more
-
-
 def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[str]:
     """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
     and their statements. ledger: what apply_policy returns; statements: the probed ones."""
@@ -109,8 +102,8 @@ def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[st
     theirs = statements.filter(pl.col("relation").is_in(list(found))).height
     dropped = [f"{relation} ({triples:,})" for relation, triples in found.items() if triples]
     absent = [relation for relation, triples in found.items() if not triples]
-    why = [f"the policy dropped all of {_named(dropped)}"] if dropped else []
-    why += [f"the data has none of {_named(absent)}"] if absent else []
+    why = [f"the policy dropped all of {named(dropped)}"] if dropped else []
+    why += [f"the data has none of {named(absent)}"] if absent else []
     return [
         f"There is no training triple of {counted(len(found), 'probed relation')}: {'; '.join(why)}. "
         f"{theirs:,} of {statements.height:,} generated statements have such a relation, "

@@ -38,10 +38,10 @@ from mitigate.stages import in_folder
 from mitigate.tracking.headlines import headline_differences, summary
 from mitigate.triples import TEMPLATES, called, role_scorers
 from mitigate.words.outside_text import literal, with_texts
+from mitigate.words.targets import named
 
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
 CONTROL = "-control"  # ends the name of a policy's control
-MOST_NAMED = 8  # settings in a notice
 ENDPOINTS = Endpoints()
 Arms = Mapping[str, tuple[FinishedRun, ...]]
 
@@ -104,10 +104,10 @@ class Plan:
         return [name for name in found[0] if all(name in of for of in found)]
 
 
-def make_plan(named: Named, baseline: Named, endpoints: Endpoints = ENDPOINTS) -> Plan:
+def make_plan(given: Named, baseline: Named, endpoints: Endpoints = ENDPOINTS) -> Plan:
     """Read, check and group the runs. Raises MitigateError where nothing can be compared."""
     is_policy = isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir()
-    places, base_places = folders(named), [] if is_policy else folders(baseline)
+    places, base_places = folders(given), [] if is_policy else folders(baseline)
     if not places or len(places) + len(base_places) < 2:
         raise MitigateError(
             f"compare.runs={[str(folder) for folder in places]}, and a comparison takes two runs or more; name more "
@@ -214,8 +214,7 @@ def _notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun]) -> list[str
             "policy."
         )
     if differ := _shortened(differing(runs)):
-        more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
-        found.append(f"The runs differ in more than policy and seed: {', '.join(differ[:MOST_NAMED])}{more}.")
+        found.append(f"The runs differ in more than policy and seed: {named(differ)}.")
     measuring = set(Results.of_run(runs[0]).table.filter(measure="neutral_mean")["scorer"])
     if biased := [one.name for one in pairs if measuring and measuring <= set(one.filtered_by)]:
         found.append(
