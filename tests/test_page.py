@@ -13,7 +13,7 @@ from markupsafe import Markup
 from page_elements import Elements
 
 from mitigate.report import cards, mitigate, plots, sections
-from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, html, latex, render, write
+from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, latex, render, write
 from mitigate.report.table import (
     Cell,
     Column,
@@ -31,6 +31,11 @@ ROWS = pl.DataFrame(
     {"policy": ["none", "both"], "share": [7.25, None], "share_low": [6.0, None], "share_high": [8.5, None]}
 ).with_columns(triples=pl.Series([2100, 900]), empty=pl.lit(None, pl.Float64))
 COLUMNS = [text("policy"), Column("share", "share", better="up"), Column("triples", "triples")]
+
+
+def html(part: Any) -> str:
+    """A part of a page."""
+    return str(environment().get_template("parts.html.jinja").module.show(part))
 
 
 def test_a_table_as_text_and_as_markdown() -> None:
