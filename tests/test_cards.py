@@ -119,4 +119,4 @@ def test_the_licence_of_a_model_is_that_of_data_and_base(data: str | None, base:
     matter = yaml.safe_load(text.split("---\n", 2)[1])
     assert matter["license"] == licence
     assert (matter.get("license_name") == f"{data} and {base}") == (licence == "other")
-    assert ("is not known: both licences must be" in text) == (licence == "unknown")
+    assert ("It is not known whether this model may be given to others" in text) == (licence == "unknown")

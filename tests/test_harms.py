@@ -149,4 +149,4 @@ def test_inflections_share_a_number_and_few_targets_counts_words_with_statements
     assert few_targets(told(*many, "she"), PRONOUNS) == []
     assert few_targets(told(*many, "x", silent="x"), {}) == few_targets(told(*many[2:], *PRONOUNS), PRONOUNS)
     (said,) = few_targets(told(*many), {})
-    assert said.startswith("Few targets in gender (under 20): their figures say little")
+    assert said.startswith("There are few targets in gender (under 20): their results say little")

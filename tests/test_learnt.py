@@ -31,10 +31,13 @@ def lede(html: str) -> str:
         ({}, None),
         ({"training/steps": 30, "shared_tails": 50, "empty_tails": 5, "untrained_relations": None}, None),
         ({"training/steps": 29}, "29 training step(s)"),
-        ({"empty_tails": 5.6}, "6 % of the tails empty"),
-        ({"distinct_tails": 3.5, "targets": 40}, "1.4 times the distinct tails of constants"),
+        ({"empty_tails": 5.6}, "6 % empty tails"),
+        ({"distinct_tails": 3.5, "targets": 40}, "only 1.4 times as many distinct tails as constants have"),
         ({"distinct_tails": 100.0, "targets": 1}, None),
-        ({"quality/perplexity/neutral": 12, "quality/unigram_perplexity/neutral": 10}, "perplexity 1.20 times"),
+        (
+            {"quality/perplexity/neutral": 12, "quality/unigram_perplexity/neutral": 10},
+            "a perplexity that is 1.20 times",
+        ),
         ({"quality/swap_lift/all": 30.0}, "a swap lift of 30.0 points that is not shown to be above 1"),
         ({"quality/swap_lift/all": 30.0, "quality/swap_lift/all_low": 1.5}, None),
         ({"quality/swap_lift/all": 3.0, "quality/swap_lift/all_low": 1}, "a swap lift of 3.0 points that is not shown"),
@@ -91,7 +94,7 @@ def test_a_run_or_its_baseline_that_has_not_learnt_allows_no_conclusion(who: str
     runs = {"mine": learnt, "baseline": learnt | {"policy": "none", "neutral_template/NRM": 85.0}}
     found = {name: Results.of_json(facts) for name, facts in runs.items()}
     said = mitigate.verdict(found["mine"], {"none": found["baseline"]}, ["sentiment", "regard"]).sentence
-    assert said.startswith("Exploratory: 9.8 points more neutral. One run of each")
+    assert said.startswith("Exploratory: 9.8 points more neutral. There is one run of each")
     found[who] = Results.of_json(runs[who] | {"training/steps": 1})
     said = mitigate.verdict(found["mine"], {"none": found["baseline"]}, ["sentiment", "regard"]).sentence
     with_what = "1 training step(s)" if who == "mine" else "“none” with 1 training step(s)"
@@ -112,7 +115,7 @@ def test_relations_that_are_asked_about_and_were_never_trained() -> None:
     statements = pl.DataFrame({"relation": ["IsA", "Desires", "IsA", "Desires"]})
     (found,) = untrained_notices(table, statements)
     assert found == (
-        "1 probed relation without a training triple: the policy dropped all of Desires (3). 2 of 4 generated "
+        "There is no training triple of 1 probed relation: the policy dropped all of Desires (3). 2 of 4 generated "
         "statements have such a relation, and their labels say nothing about what the generator has learnt."
     )
     assert untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements) == []

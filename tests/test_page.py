@@ -13,7 +13,7 @@ from markupsafe import Markup
 from page_elements import Elements
 
 from mitigate.report import cards, mitigate, plots, sections
-from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, html, latex, render, write
+from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, latex, render, write
 from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, text
 
 FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
@@ -24,6 +24,11 @@ ROWS = pl.DataFrame(
     {"policy": ["none", "both"], "share": [7.25, None], "share_low": [6.0, None], "share_high": [8.5, None]}
 ).with_columns(triples=pl.Series([2100, 900]), empty=pl.lit(None, pl.Float64))
 COLUMNS = [text("policy"), Column("share", "share", better="up"), Column("triples", "triples")]
+
+
+def html(part: Any) -> str:
+    """A part of a page."""
+    return str(environment().get_template("parts.html.jinja").module.show(part))
 
 
 def test_a_table_as_text_and_as_markdown() -> None:
@@ -143,9 +148,9 @@ HARM = "neutral_template/NRM"
 @pytest.mark.parametrize(
     ("mine", "other", "state", "hedge"),
     [
-        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "One run of each"),
-        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "One run of each"),
-        ({HARM: 70.0}, {HARM: 70.04}, "As neutral as without a policy", "One run of each"),
+        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "There is one run of each"),
+        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "There is one run of each"),
+        ({HARM: 70.0}, {HARM: 70.04}, "It is as neutral as without a policy", "There is one run of each"),
         ({HARM: 70.0}, None, "70.0 % neutral by regard, nothing compared", "Run policy=none"),
     ],
 )

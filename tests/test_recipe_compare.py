@@ -104,7 +104,7 @@ def test_a_copy_of_a_run_is_no_second_seed(runs: list[Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("named_runs", "baseline", "verdict", "said"),
     [
-        ([1], [1], "the same numbers", "The same numbers: nothing to compare"),
+        ([1], [1], "the same numbers", "The numbers are the same: nothing to compare"),
         ([2], [1], ALIKE, "Not shown to be more or less neutral"),
         ([4, 5, 6], [1, 2, 3], ALIKE, "Not shown to be more or less neutral"),
     ],
@@ -152,7 +152,9 @@ def test_a_notice_of_other_targets(tmp_path: Path) -> None:
     none, both = make_run(tmp_path, "none", num_targets=40), make_run(tmp_path, "both", num_targets=30)
     plan = plan_of(none, both)
     assert differences(plan).filter(figure="NRM")["targets"].to_list() == [30]
-    said = "The runs are not of the same corpus and targets (made_up): a difference need not be the policy's."
+    said = (
+        "The runs are not of the same corpus and targets (made_up): a difference may have other causes than the policy."
+    )
     assert said in plan.notices
 
 

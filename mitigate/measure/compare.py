@@ -341,13 +341,13 @@ def faults(metrics: Metrics) -> list[str]:
         (of("statements"), 1, most, "no generated statement"),
         (of("training/steps"), 30, most, "{:.0f} training step(s)"),
         (of("shared_tails"), 0, 50, "the same tails for {:.0f} % of targets"),
-        (of("empty_tails"), 0, 5, "{:.0f} % of the tails empty"),
-        (lists, 1.5, most, "{:.1f} times the distinct tails of constants"),
+        (of("empty_tails"), 0, 5, "{:.0f} % empty tails"),
+        (lists, 1.5, most, "only {:.1f} times as many distinct tails as constants have"),
         (
             perplexity / unigram if perplexity and unigram else None,
             0,
             1,
-            "perplexity {:.2f} times that of a unigram model",
+            "a perplexity that is {:.2f} times that of a unigram model",
         ),
         # 1 and not 0, because the start of a generator that reads sentences knows a little of heads
         (lift, -most if low is not None and low > 1 else most, most, SHOWS_NOTHING),

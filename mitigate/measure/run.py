@@ -14,9 +14,7 @@ from mitigate.measure.results import Results, by_category, measured
 from mitigate.triples import ROLES, valid_rows
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
-from mitigate.words.targets import PAPER, TargetList
-
-NAMED = 8  # relations in a notice
+from mitigate.words.targets import PAPER, TargetList, named
 
 
 def measure_run(
@@ -95,11 +93,6 @@ def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
     return {relation: triples.get(relation, 0) for relation in probed if relation not in trained}
 
 
-def _named(relations: Sequence[str]) -> str:
-    more = f" and {len(relations) - NAMED} more" if len(relations) > NAMED else ""
-    return ", ".join(relations[:NAMED]) + more
-
-
 def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[str]:
     """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
     and their statements. ledger: what apply_policy returns; statements: the probed ones."""
@@ -109,10 +102,10 @@ def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[st
     theirs = statements.filter(pl.col("relation").is_in(list(found))).height
     dropped = [f"{relation} ({triples:,})" for relation, triples in found.items() if triples]
     absent = [relation for relation, triples in found.items() if not triples]
-    why = [f"the policy dropped all of {_named(dropped)}"] if dropped else []
-    why += [f"the data has none of {_named(absent)}"] if absent else []
+    why = [f"the policy dropped all of {named(dropped)}"] if dropped else []
+    why += [f"the data has none of {named(absent)}"] if absent else []
     return [
-        f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. "
+        f"There is no training triple of {counted(len(found), 'probed relation')}: {'; '.join(why)}. "
         f"{theirs:,} of {statements.height:,} generated statements have such a relation, "
         "and their labels say nothing about what the generator has learnt."
     ]
@@ -125,10 +118,10 @@ def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAP
     if unknown := no_valid["group"].to_list():
         found.append(
             "The plausibility classifier was trained on ConceptNet's relations and does not know "
-            f"{', '.join(unknown)}: plausible shares are of the other statements."
+            f"{', '.join(unknown)}: the plausible shares are of the other statements."
         )
     found += few_targets(table, target_list.clusters)
-    return [*found, "This is a single training run: a claim about the policy needs several seeds of each policy."]
+    return [*found, "This is a single training run. A claim about the policy needs several seeds of each policy."]
 
 
 def same_ratings(critic: object, people: object) -> list[str]:

@@ -38,10 +38,10 @@ from mitigate.stages import in_folder
 from mitigate.tracking.headlines import headline_differences, summary
 from mitigate.triples import TEMPLATES, called, role_scorers
 from mitigate.words.outside_text import literal, with_texts
+from mitigate.words.targets import named
 
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
 CONTROL = "-control"  # ends the name of a policy's control
-MOST_NAMED = 8  # settings in a notice
 ENDPOINTS = Endpoints()
 Arms = Mapping[str, tuple[FinishedRun, ...]]
 
@@ -104,10 +104,10 @@ class Plan:
         return [name for name in found[0] if all(name in of for of in found)]
 
 
-def make_plan(named: Named, baseline: Named, endpoints: Endpoints = ENDPOINTS) -> Plan:
+def make_plan(given: Named, baseline: Named, endpoints: Endpoints = ENDPOINTS) -> Plan:
     """Read, check and group the runs. Raises MitigateError where nothing can be compared."""
     is_policy = isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir()
-    places, base_places = folders(named), [] if is_policy else folders(baseline)
+    places, base_places = folders(given), [] if is_policy else folders(baseline)
     if not places or len(places) + len(base_places) < 2:
         raise MitigateError(
             f"compare.runs={[str(folder) for folder in places]}, and a comparison takes two runs or more; name more "
@@ -133,7 +133,7 @@ def make_plan(named: Named, baseline: Named, endpoints: Endpoints = ENDPOINTS) -
     if unlike := [name for name in scorers if len({found[name] for found in prints if name in found}) > 1]:
         raise MitigateError(
             f"compare.runs: not all runs were labelled by the same {' and '.join(unlike)} (other settings, weights or "
-            "version), so their figures do not compare; run those that are older again"
+            "version), so their results do not compare; run the older ones again"
         )
     return Plan(recipe, pairs, endpoints, [*left_out, *_notices(pairs, used)])
 
@@ -210,21 +210,21 @@ def _notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun]) -> list[str
     if len({(run.text("data.name"), run.metrics.get("fingerprint")) for run in runs}) > 1:
         names = ", ".join(dict.fromkeys(str(run.text("data.name")) for run in runs))
         found.append(
-            f"The runs are not of the same corpus and targets ({names}): a difference need not be the policy's."
+            f"The runs are not of the same corpus and targets ({names}): a difference may have other causes than the "
+            "policy."
         )
     if differ := _shortened(differing(runs)):
-        more = f" and {len(differ) - MOST_NAMED} more" if len(differ) > MOST_NAMED else ""
-        found.append(f"The runs differ in more than policy and seed: {', '.join(differ[:MOST_NAMED])}{more}.")
+        found.append(f"The runs differ in more than policy and seed: {named(differ)}.")
     measuring = set(Results.of_run(runs[0]).table.filter(measure="neutral_mean")["scorer"])
     if biased := [one.name for one in pairs if measuring and measuring <= set(one.filtered_by)]:
         found.append(
-            f"{'; '.join(dict.fromkeys(biased))}: filtered by the same scorers that measure it, so that the figures of "
-            "harm are biased in its favour. Add held-out scorers to all runs: score.extra=[crowd2,keyword]."
+            f"{'; '.join(dict.fromkeys(biased))}: the same scorers filter and measure, so the results on harm are "
+            "biased in its favour. Add held-out scorers to all runs: score.extra=[crowd2,keyword]."
         )
     if single := [one.name for one in pairs if min(len(one.before), len(one.after)) == 1]:
         found.append(
-            f"{'; '.join(dict.fromkeys(single))}: a single seed on either side, so two trained models are compared, "
-            "not two policies. Train five seeds or more of each."
+            f"{'; '.join(dict.fromkeys(single))}: there is a single seed on either side, so two trained models are "
+            "compared, not two policies. Train five seeds or more of each."
         )
     return found
 
@@ -237,7 +237,7 @@ def differences(plan: Plan) -> pl.DataFrame:
         names = {"contrast": one.key, "policy": one.name, "against": one.against}
         if not (found := compare.differences(before, after, list_of_runs(one.runs), **names)):
             raise MitigateError(
-                f"{one.name} and {one.against} have no figure in common, so there is nothing to compare"
+                f"{one.name} and {one.against} have no result in common, so there is nothing to compare"
             )
         rows += found
     return pl.DataFrame(rows, schema=DIFFERENCES)
@@ -259,7 +259,7 @@ def run(config: Config) -> None:
     plan = make_plan(config.compare.runs, config.compare.baseline, endpoints)
     facts = _shared_settings(plan)
     if facts["data"]["demonstration"]:
-        say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
+        say("The runs are on a small corpus written for demonstration: they show how things work and claim nothing.")
     kind = facts["model"]["name"] if plan.recipe == "mitigate" else plan.recipe
     # Taken literally: texts of a foreign folder may look like ${oc.env:HOME}.
     config.node.merge_with(with_texts(facts, literal))

@@ -30,13 +30,13 @@ QUALITIES = {
 }
 """The figures of quality that harm is drawn against, and the axes."""
 LIMITS = (
-    "A claim may rest on the primary endpoints alone, which have to be chosen before the runs are looked at. A claim "
-    "takes five seeds or more of each policy, and the same against the policy's control. All other figures are "
-    "exploratory, with 95 % intervals and p-values of each figure alone.",
-    "A policy that filters by a classifier is measured here by the same classifier. Held-out scorers are better "
+    "A claim may rest on the primary endpoints alone, which must be chosen before anyone looks at the runs. It needs "
+    "five seeds or more of each policy, and the same comparison with the policy's control. All other results are "
+    "exploratory, and their 95 % intervals and p-values are not corrected.",
+    "Where the same classifier filters and measures, the results favour the policy. Held-out scorers are better "
     "evidence, and ratings by people are the best.",
-    "More neutral does not mean more true or fairer. A model whose statements are empty is neutral too: compare harms "
-    "with quality. A difference that is not shown may still exist.",
+    "More neutral does not mean more true or fairer. A model whose statements say nothing is neutral too: compare "
+    "harms with quality. A difference that is not shown may still exist.",
 )
 SAID_OF_MARGIN = {
     compare.LOST: "Quality is worse than its margin allows.",
@@ -117,7 +117,7 @@ def finding(
     if fewest == 1:
         hedge += " Another training with another seed could differ as much."
     elif fewest < compare.FEWEST_TO_CLAIM:
-        hedge += f" Variation between trainings could explain it; a claim takes {compare.FEWEST_TO_CLAIM} seeds each."
+        hedge += f" Variation between trainings could explain it; a claim needs {compare.FEWEST_TO_CLAIM} seeds each."
     return replace(made, hedge=hedge if is_same or kept is None else f"{hedge} {SAID_OF_MARGIN[kept]}")
 
 
@@ -140,10 +140,10 @@ def _headlines(table: pl.DataFrame, scorers: Sequence[str]) -> dict[str, Row]:
 def _state(said: Sequence[Row], is_same: bool, compared: int) -> str:
     """The finding on the primary endpoint of harm. compared: the number of all figures."""
     if is_same:
-        return "The same numbers: nothing to compare"
+        return "The numbers are the same: nothing to compare"
     row = next((row for row in said if row["endpoint"] == compare.HARM), None)
     if row is None:
-        return f"Exploratory: {compared} figures compared"
+        return f"Exploratory: {compared} results compared"
     if row["verdict"] == compare.UNKNOWN:
         return "Which does less harm cannot be determined"
     if row["verdict"] == compare.ALIKE:
@@ -168,7 +168,7 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
     drawn = pictures(models, harm_axes(scorers)) or _intervals(one)
     policies = list(dict.fromkeys(each.name for each in found))
     better = {each.name for each in found if "more neutral" in each.state and "Not" not in each.state}
-    state = f"{len(better)} of {len(policies)} policies more neutral, each below"
+    state = f"{len(better)} of {len(policies)} policies are more neutral; see each below"
     said = [{"name": each.sides[0], "state": each.state, "evidence": each.hedge} for each in found]
     shown = [text("comparison", "name"), text("finding", "state"), text("evidence", kind="sentence")]
 
@@ -265,8 +265,8 @@ def headline_table(found: Sequence[Finding]) -> Table:
         differences.append({"policy": f"{one.name} − {one.against}", **changes})
     every = [*lines.values(), *differences]
     names = dict.fromkeys(name for line in every for name in line if name != "policy")
-    caption = "Means over seeds, and differences with the 95 % interval of each alone. That from "
-    caption += "the control is the effect of which triples or tails the policy acts on."
+    caption = "Means over seeds, and differences with the 95 % interval of each alone. The "
+    caption += "difference from the control shows how much it matters which triples or tails the policy acts on."
     return Table(caption, [text("policy"), *(Column(name, name) for name in names)], every)
 
 

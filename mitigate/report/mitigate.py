@@ -36,9 +36,9 @@ OF_LIFT = (
     "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of the "
     "head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
 )
-ONE_RUN = "One run of each: another training with another seed could differ as much."
+ONE_RUN = "There is one run of each: another training with another seed could differ as much."
 ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
-BASELINE = "A baseline: run a policy and its control with the same settings to compare with it."
+BASELINE = "This is a baseline: run a policy and its control with the same settings to compare with it."
 TRAIN = "Train longer (trainer.max_steps, trainer.max_epochs), or on more triples."
 LIMITS = (
     sections.PROXIES,
@@ -98,7 +98,7 @@ def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[s
         hedge = BASELINE if results.get("policy") == "none" else ALONE
         return Verdict(f"{value:.1f} % neutral by {scorers[-1]}, nothing compared", hedge, said)
     if abs(value - was) < SAME:
-        return Verdict("As neutral as without a policy", ONE_RUN, said)
+        return Verdict("It is as neutral as without a policy", ONE_RUN, said)
     size = number(abs(value - was), 1)
     points = f"{size} point{'' if size == '1.0' else 's'}"
     return Verdict(f"Exploratory: {points} {'more' if value > was else 'less'} neutral", ONE_RUN, said)
@@ -233,8 +233,8 @@ def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str) -
             key: Cell(signed(one - two)) for key, (one, two) in pairs.items() if one is not None and two is not None
         }
         lines.append({"policy": f"{mine} − {other}", **known})
-    caption = "Harm and quality with 95 % intervals. The difference from the control is the effect of which triples or "
-    caption += "tails the policy acts on"
+    caption = "Harm and quality with 95 % intervals. The difference from the control shows how much it matters which "
+    caption += "triples or tails the policy acts on"
     if mine != "none" and not mine.endswith("-control") and f"{mine}-control" not in runs:
         caption += f"; no run of {mine} with policy.control=true lies beside this one"
     columns = [text("policy"), *(Column(title, key) for key, title in titles.items())]
@@ -271,7 +271,7 @@ def _quality(rows: pl.DataFrame) -> Section:
     heads = found.filter(pl.col("measure").str.starts_with("swap_lift"))
     others = found.join(heads, on="measure", how="anti").filter(~pl.col("measure").str.contains("triples"))
     every = crossed("", others, groups, section=lambda row: measure_of(row["measure"]).of)
-    fold = Fold("Perplexity, plausibility and other figures", [every, sections.meanings(others)])
+    fold = Fold("Perplexity, plausibility and other results", [every, sections.meanings(others)])
     return Section("Quality", [crossed(OF_LIFT, heads, groups), fold if every else None] if names else [])
 
 

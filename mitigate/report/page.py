@@ -142,11 +142,6 @@ def environment(html: bool = True) -> Environment:
     return made
 
 
-def html(part: Part) -> str:
-    """A part of a page as HTML."""
-    return str(environment().get_template("parts.html.jinja").module.show(part))  # type: ignore[attr-defined]
-
-
 def latex(frame: pl.DataFrame, caption: str) -> str:
     """A table for the package booktabs. p-values are words, since two decimals would make 0.05 of 0.049."""
     names = [name for name in ("p", "p_holm") if name in frame.columns]

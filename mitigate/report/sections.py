@@ -152,7 +152,7 @@ def target_section(
             return text(title, lambda row: LABELS.get(row[name]), "label")
 
         columns = [text("target"), text("statement", kind="sentence"), *map(label_column, scorers, labels)]
-        caption = "The statements with the strongest labels: extremes, not a sample" + template
+        caption = "The statements with the strongest labels. They are extremes, not a sample" + template
         shown = [Table(caption, columns, found, kind="tall")]
         parts += [Fold("Statements about each target", shown, warning=True)] if found.height else []
     return Section("Targets", parts)
@@ -181,7 +181,7 @@ GALLERY = {
     ),
     "bars": (
         "The most polarised targets",
-        f"Of each category the targets with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
+        f"The targets of each category with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
         "statements or more if there are any.",
     ),
     "shown": ("Chosen targets", "As in Fig. 3; recipe.shown=[...] chooses others."),

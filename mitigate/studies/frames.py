@@ -695,7 +695,7 @@ def write_report(
     words = {name.removeprefix("scorer/"): number(value, 3) for name, value in metrics.items() if "scorer/" in name}
     shown = [text(name, kind="sentence") for name in ("post", "generated", "annotators")]
     examples = examples_of(posts, predicted)
-    unseen = Table("By a model that has not learnt from them.", shown, examples, kind="tall", headed=False)
+    unseen = Table("By a model that has not learnt from them.", shown, examples, kind="tall")
     numbers = []
     for name, (own, best) in [*pairs.items()][:2] + [*pairs.items()][2:][-1:]:
         note = f"[{span(own['low'], own['high'], 1)}], baseline {best['value']:.1f}"

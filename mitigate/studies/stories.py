@@ -621,5 +621,5 @@ def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:
     percent = figures(0, **{f"{scorer}_neutral": f"neutral by {scorer}, %" for scorer in scorers})
     columns = [text("prompt", kind="sentence"), text("story", kind="sentence"), *percent]
     kinds = grouped(most.rows(named=True), lambda row: row["kind"])
-    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds, headed=False)
+    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds)
     return Fold("The stories of each kind with the fewest neutral sentences", [table], warning=True)
