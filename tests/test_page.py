@@ -23,7 +23,7 @@ PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state
 ROWS = pl.DataFrame(
     {"policy": ["none", "both"], "share": [7.25, None], "share_low": [6.0, None], "share_high": [8.5, None]}
 ).with_columns(triples=pl.Series([2100, 900]), empty=pl.lit(None, pl.Float64))
-COLUMNS = [text("policy"), Column("share", "share", better="up"), Column("triples", "triples")]
+COLUMNS = [text("policy"), Column("share ↑", "share"), Column("triples", "triples")]
 
 
 def html(part: Any) -> str:
