@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from command import here
 
+from mitigate.load.table import FORMATS
 from mitigate.load.triples import load
-from mitigate.measure.statements import FORMATS
 from mitigate.score.vader import Vader
 from mitigate.words.relations import comet_relations
 

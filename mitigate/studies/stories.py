@@ -20,13 +20,13 @@ from mitigate.load import prompts as prompt_files
 from mitigate.load.corpus import digest_of_relations, relations_in_training, triples_of
 from mitigate.load.statements import BETWEEN
 from mitigate.load.stream import Loaded, Streamed
+from mitigate.load.table import statement_lines
 from mitigate.load.targets import targets_of_statements, those_about
 from mitigate.measure.base import key_of
 from mitigate.measure.compare import no_conclusion
 from mitigate.measure.harms import Measurement, tally, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
-from mitigate.measure.statements import export, long_texts
 from mitigate.measure.stories import measure_stories, refusals, shares
 from mitigate.models.chat_api import Endpoint, without_reasoning
 from mitigate.models.hf import LanguageModel, Seq2Seq
@@ -41,6 +41,7 @@ from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed, figure
 from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
+from mitigate.score.labels import long_texts
 from mitigate.stages import Result, as_parquet
 from mitigate.train import launch
 from mitigate.train.base_model import Start, origin_facts
@@ -479,7 +480,7 @@ def write_report(
         **about,
     )
     write(made, folder, "stories.html")
-    files.write(folder / "statements.tsv", export(sentences))
+    files.write(folder / "statements.tsv", statement_lines(sentences))
     files.write(folder / "stories.txt", as_lines(stories))
     return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
 
@@ -620,5 +621,5 @@ def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:
     percent = figures(0, **{f"{scorer}_neutral": f"neutral by {scorer}, %" for scorer in scorers})
     columns = [text("prompt", kind="sentence"), text("story", kind="sentence"), *percent]
     kinds = grouped(most.rows(named=True), lambda row: row["kind"])
-    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds, headed=False)
+    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds)
     return Fold("The stories of each kind with the fewest neutral sentences", [table], warning=True)
