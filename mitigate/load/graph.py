@@ -18,7 +18,7 @@ import polars as pl
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.statements import root_with
 from mitigate.load.stream import OnBadLine, describe, filled, path_of
-from mitigate.load.table import layout_of, not_opened, open_lines, open_table, read_table
+from mitigate.load.table import layout_of, not_read, open_lines, open_table, read_table
 from mitigate.words.outside_text import counted
 
 SPLITS = ("train", "valid", "test")
@@ -236,7 +236,7 @@ def _vectors(folder: Path, part: str) -> tuple[dict[str, int], np.ndarray]:
     try:
         array = np.load(path, allow_pickle=False)  # a pickle can run code
     except (OSError, ValueError, EOFError) as error:
-        raise not_opened(path, error) or MitigateError(f"{path} cannot be read ({error})") from error
+        raise not_read(path, error, f"cannot be read ({error})") from error
     ids = open_lines(folder / f"{part}.txt").read()[0]["statement"].to_list()
     if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
         raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
