@@ -21,7 +21,7 @@ from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 
 OnBadLine = Literal["error", "skip"]
-Kind = Literal["triples", "sentences", "statements", "stories", "prompts"]
+Kind = Literal["triples", "sentences", "statements", "stories"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
 NAMED = 20  # relations named in a message
 CHUNK = 50_000  # rows in memory that one chunk is made of
