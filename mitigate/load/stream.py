@@ -168,6 +168,11 @@ class Streamed:
         return Loaded(pl.concat([chunk.rows.select(list(TRIPLES)) for chunk in chunks]), notices)
 
 
+def joined(parts: Sequence[Loaded | Streamed]) -> Loaded:
+    """The rows and notices of several files."""
+    return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
+
+
 def path_of(path: str | None, name: str, form: str = "FILE", group: str = "data") -> Path:
     """The file that data.path names, or model.path. form: that of the path, for the message."""
     if path is None:

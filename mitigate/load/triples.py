@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, filled, meant, path_of, report
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, filled, joined, meant, path_of, report
 from mitigate.load.table import TABLES, Column, Columns, layout_of, open_table, read_table
 from mitigate.package_data import rows_of
 from mitigate.settings import LONGEST_NAME, NAME
@@ -116,8 +116,7 @@ def atomic(path: str | None, on_bad_line: OnBadLine = "error") -> Loaded | Strea
             f"data.path={place} has no train.tsv; give a folder with train.tsv and, optionally, dev.tsv and test.tsv, "
             "or a single file"
         )
-    files = [found[split] for split in ("train", "dev", "test") if split in found]
-    return Loaded(pl.concat(file.rows for file in files), [notice for file in files for notice in file.notices])
+    return joined([found[split] for split in ("train", "dev", "test") if split in found])
 
 
 def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
