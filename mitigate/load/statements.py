@@ -97,13 +97,13 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
         return LABELS
     order = ["prejudice", *["neutral"] * (len(numbers) - 2), "favouritism"]
     example = ", ".join(f"{value}: {meaning}" for value, meaning in zip(numbers, order, strict=False))
-    example = f"data.labels={{{example}}}"
+    example = f"{{{example}}}"
     if numbers == ["0", "1"]:
-        example = "data.labels={0: neutral, 1: prejudice} where 1 marks harm, " + example[12:] + " where 0 does"
+        example = f"{{0: neutral, 1: prejudice}} where 1 marks harm, {example} where 0 does"
     raise MitigateError(
         f"the labels are {', '.join(numbers[:MOST])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
         f"some -1, or words ({', '.join([*MEANINGS, 'negative', 'positive'])}). Give the meaning of each, for example "
-        f"{example}"
+        f"data.labels={example}"
     )
 
 

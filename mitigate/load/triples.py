@@ -135,9 +135,7 @@ def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
             long = frame.unpivot(listed, index=index, variable_name="relation", value_name="tail")
             frame = _exploded(long.sort("row", maintain_order=True), NO_TAILS, counts)
         frame = _without(frame, "none", "the tail is 'none'", counts)
-        if "split" not in frame.columns:
-            frame = frame.with_columns(split=pl.lit(split))
-        return as_triples(path, frame, counts, published_names(), blanks=True)
+        return as_triples(path, frame, counts, published_names(), blanks=True, split=split)
 
     return Streamed(path, "triples", table, parse, "head<TAB>relation<TAB>tail", on_bad_line)
 
@@ -188,15 +186,15 @@ def as_triples(
     names: dict[str, str] | None = None,
     own: Sequence[Relation] = (),
     blanks: bool = False,
+    split: str = "train",
 ) -> pl.DataFrame:
-    """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; by default all valid and of split
-    train. Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted
-    in `counts`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
+    """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; by default all valid and of this split.
+    Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted in
+    `counts`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
 
     names: names of relations in this resource that differ from those of relations.csv. own: further relations. blanks:
     whether underscores stand for something left open ("buys ___"), and so stay."""
-    ends = pl.col("head", "tail")
-    absent = {"split": "train", "valid": "1"}
+    ends, absent = pl.col("head", "tail"), {"split": split, "valid": "1"}
     plain = frame.with_columns(
         (ends if blanks else ends.str.replace_all("_", " ", literal=True)).str.to_lowercase(),
         *(pl.lit(value).alias(name) for name, value in absent.items() if name not in frame.columns),
@@ -228,11 +226,10 @@ def read_relations(path: Path) -> list[Relation]:
     faults, found, names = Counts(), dict[str, Relation](), spellings()
     for row in rows.iter_rows(named=True):
         name, phrase, other = (" ".join((row.get(column) or "").split()) for column in wanted)
-        name = name.replace(" ", "_")
+        name, again = name.replace(" ", "_"), "again: case, blanks and underscores do not count"
         if not phrase or len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):
             report(path, [(row["row"], f"invalid name {name!r} (allowed: {NAME}) or a blank phrase")], faults)
-        elif spelt(name) in found:
-            report(path, [(row["row"], f"{name!r} again: case, blanks and underscores do not count")], faults)
+        report(path, [(row["row"], f"{name!r} {again}")] if spelt(name) in found else [], faults)
         found[spelt(name)] = Relation(names.get(spelt(name), name), phrase, other or phrase)
     describe(faults, None)
     if not found:
