@@ -148,4 +148,4 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
         report(place, ((row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken), counts)
         return as_triples(place, frame.drop_nulls("head"), counts)
 
-    return Streamed(place, "triples", open_lines(place), parse, EXPECTED, on_bad_line)
+    return Streamed(place, "triples", open_lines(place), parse, on_bad_line)

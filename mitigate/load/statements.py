@@ -178,7 +178,7 @@ def _streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
         counts["noted", "row without a sentence"] += rows.height - kept.height
         return kept
 
-    return Streamed(path, "sentences", table, parse, "a sentence", on_bad_line)
+    return Streamed(path, "sentences", table, parse, on_bad_line)
 
 
 def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:

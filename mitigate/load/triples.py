@@ -80,8 +80,7 @@ def load(
             frame = frame.with_columns(pl.coalesce(labels.list.eval(named).list.first(), labels.list.first()))
         return as_triples(place, frame, counts, own=own)
 
-    expected = " ".join(str(wanted[name]) for name in NAMES)
-    return Streamed(place, "triples", table, parse, expected, on_bad_line, own, needs_phrases=True)
+    return Streamed(place, "triples", table, parse, on_bad_line, own, needs_phrases=True)
 
 
 def columns_of(
@@ -137,7 +136,7 @@ def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
         frame = _without(frame, "none", "the tail is 'none'", counts)
         return as_triples(path, frame, counts, published_names(), blanks=True, split=split)
 
-    return Streamed(path, "triples", table, parse, "head<TAB>relation<TAB>tail", on_bad_line)
+    return Streamed(path, "triples", table, parse, on_bad_line)
 
 
 def _exploded(frame: pl.DataFrame, reason: str, counts: Counts) -> pl.DataFrame:
@@ -176,7 +175,7 @@ def generations(
         rows = _without(rows, "", "the generation is empty", counts)
         return as_triples(place, rows, counts, published_names(), own, blanks=True)
 
-    return Streamed(place, "triples", table, parse, EXPECTED, on_bad_line, own)
+    return Streamed(place, "triples", table, parse, on_bad_line, own)
 
 
 def as_triples(
