@@ -295,7 +295,7 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
         name = next((name for name in column.names if name in values), None)
         if name is None and not column.optional:
             raise ValueError(f"no {' or '.join(map(repr, column.names))}")
-        value = values.get(name)
+        value = values.get(name or "")
         if value is None or value != value:  # NaN alone differs from itself
             yield None
         elif column.lists:
@@ -324,7 +324,7 @@ def table_bytes(frame: pl.DataFrame, format: str) -> bytes:
         plain = frame.with_columns(pl.col(pl.String).str.replace_all(r"[\t\r\n]", " "))
         plain.write_csv(content, separator="\t", quote_style="never")
     else:
-        write = {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[format]
+        write: Any = {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[format]
         write(content)
     return content.getvalue()
 
