@@ -30,15 +30,15 @@ LONGEST = 128  # tokens of a text that are read; the encoder was trained on no m
 
 
 def token_batches(lengths: Sequence[int], tokens: int | None = None, one_length: bool = False) -> Iterator[np.ndarray]:
-    """Indices of texts, shortest first, in batches of at most `tokens` tokens once they are padded to the longest; a
-    longer text is a batch of its own. tokens: None for what suits the device. one_length: a batch has texts of one
-    length, which need no padding."""
+    """Indices of texts in batches of at most `tokens` tokens once they are padded to the longest; a longer text is a
+    batch of its own. tokens: None for what suits the device. one_length: a batch has texts of one length, which need no
+    padding. The longest texts come first: what they free is large enough for all others, so memory does not grow."""
     most = tokens or (GPU_TOKENS if torch.cuda.is_available() else TOKENS)
-    order = np.argsort(lengths, kind="stable")
+    order = np.argsort(-np.asarray(lengths), kind="stable")
     start = 0
     for end, index in enumerate(order):
         is_other = one_length and lengths[index] != lengths[order[start]]
-        if end > start and (is_other or (end + 1 - start) * lengths[index] > most):
+        if end > start and (is_other or (end + 1 - start) * lengths[order[start]] > most):
             yield order[start:end]
             start = end
     if len(order):
@@ -241,7 +241,6 @@ def _linear(layers: Iterable[nn.Module]) -> list[nn.Linear]:
 
 WINDOW = 3  # tokens
 GATE_WEIGHTS, GATE_CONFIG = "gate.safetensors", "gate.json"
-TOGETHER = 16_384  # tokens read at once
 
 
 class Gate(nn.Module):
@@ -286,7 +285,7 @@ class Cascade:
     def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
         found = np.zeros((len(rows), len(REGARD)), dtype=np.float32)
-        for batch in token_batches([len(row) for row in rows], TOGETHER):
+        for batch in token_batches([len(row) for row in rows], TOKENS):
             found[batch] = self.gate(*pad([rows[row] for row in batch], 0)).softmax(-1).numpy()
         return found
 

@@ -75,7 +75,8 @@ def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
     key = "" if cache is NOTHING_CACHED else scorer.fingerprint  # which may read large weights
     is_cached, labels = cache.get(key, texts)
-    missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: len(texts[i]))  # less padding in batches
+    # Texts of one length need less padding, and what the longest free is large enough for the others.
+    missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: -len(texts[i]))
     size = getattr(scorer, "piece", PIECE)
     pieces = [missing[start : start + size] for start in range(0, len(missing), size)]
     if len(missing) > MANY and not hasattr(scorer, "asks"):
