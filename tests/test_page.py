@@ -40,7 +40,7 @@ def test_a_table_as_text_and_as_markdown() -> None:
     grouped = Table("", COLUMNS, {"title": ROWS.rows(named=True)})
     assert as_text(grouped).splitlines()[1] == "title"
     with_empty = Table("", [*COLUMNS, Column("empty", "empty")], ROWS).present()
-    assert [column.title for column in with_empty.columns] == ["policy", "share", "triples"]
+    assert [column.title for column in with_empty.columns] == ["policy", "share ↑", "triples"]
     assert Table("", COLUMNS, []).present() is None
 
 
