@@ -12,10 +12,10 @@ from kge_graphs import SHARES, SMALL, planted, write_graph
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph import load, with_vectors
+from mitigate.load.graph import load
 from mitigate.measure.base import VARIANTS, find
 from mitigate.models.kge import Embeddings
-from mitigate.studies.kge import TITLES, check_interaction
+from mitigate.studies.kge import TITLES, check_interaction, with_vectors
 from mitigate.tracking.record import Tracking
 from mitigate.train.kge import Settings, fit
 
