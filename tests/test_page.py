@@ -186,6 +186,14 @@ def test_the_papers_figures_with_their_numbers_in_words() -> None:
     assert sections.gallery({"regard": empty}, ["regard"]).parts == []
 
 
+def test_intervals_are_drawn_where_both_bounds_are_known_and_series_have_a_legend() -> None:
+    rows = pl.DataFrame({"name": ["a", "b"], "value": [1.0, 2.0], "low": [0.5, None], "high": [1.5, 3.0]})
+    axes = plots.intervals(rows, "points").axes[0]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[0.5, 1.5]]
+    assert axes.get_legend() is None
+    assert plots.intervals(rows.with_columns(series=pl.col("name")), "points").axes[0].get_legend() is not None
+
+
 LEDGER = pl.DataFrame(
     {
         "row": [1, 2, 3, 4, 5, None],
