@@ -100,16 +100,6 @@ class Agreement(Recipe):
     statements: int | None = fact("statements of each source, and identity terms, that are drawn", ge=1, le=MANY)
 
 
-@group("recipe.validity")
-class Validity:
-    half: Literal["all", "first", "second"] = setting("half of the targets whose ratings it learns from")
-
-
-@group("recipe")
-class People(Recipe):
-    validity: Validity = fact()
-
-
 @group("recipe")
 class Stories(Shows):
     post_train: bool = served("whether the story generator first learns the resource")
