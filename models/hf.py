@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
+from inspect import signature
 from itertools import takewhile
 from pathlib import Path
 from pickle import UnpicklingError
@@ -232,9 +233,14 @@ class LanguageModel(Pretrained):
         return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)])
-        logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
-        return logits, [len(prompt) - 1 for prompt in prompts]
+        # Texts end in the same column, so that the logits of the last columns suffice: a large vocabulary's are dear.
+        tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)], "left")
+        kept = max(map(len, tails))
+        how = {"position_ids": (mask.cumsum(1) - 1).clamp(min=0), "logits_to_keep": kept}
+        known = signature(getattr(self.model, "get_base_model", lambda: self.model)().forward).parameters
+        how = {name: value for name, value in how.items() if name in known}
+        logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False, **how).logits[:, -kept:]
+        return logits, [kept - len(tail) for tail in tails]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens that each text is begun with, what the tokenizer puts before a text included; in a chat, the

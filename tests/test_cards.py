@@ -86,9 +86,8 @@ def datasheet(**known: Any) -> str:
 @pytest.mark.parametrize("which", ["card", "stories", "datasheet"])
 def test_cards_have_no_markup_of_a_name(which: str) -> None:
     rows = ledger(20, reason=pl.lit(HOSTILE), relation=pl.lit(HOSTILE))
-    hostile: dict[str, Any] = dict.fromkeys(
-        ("name", "base_model", "base_license", "data", "policy", "license"), HOSTILE
-    )
+    hostile: dict[str, Any] = {"data": HOSTILE, "policy": HOSTILE, "license": HOSTILE}
+    hostile |= dict.fromkeys(("name", "base_model", "base_license"), HOSTILE)
     hostile |= {"command": f"{HOSTILE}\n```\n# x", "notices": [HOSTILE], "ledger": rows}
     hostile |= {"metrics": {f"{HOSTILE}/O-": 1.0}, "scorers": [HOSTILE], "verdict": HOSTILE}
     hostile |= {"prompt": HOSTILE if which == "card" else ""}

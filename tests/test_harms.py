@@ -6,14 +6,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.measure.harms import (
-    EmptyTargets,
-    few_targets,
-    harm_results,
-    per_target,
-    tally,
-    total,
-)
+from mitigate.measure.harms import EmptyTargets, few_targets, harm_results, per_target, tally, total
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, variance_interval
 from mitigate.measure.results import Results
 

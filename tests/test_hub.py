@@ -52,18 +52,6 @@ def test_a_revision_is_looked_for_and_its_commit_is_in_the_provenance(tmp_path, 
     assert origin_facts(find_start(LanguageModel.load, folder)) == {"commit of the base model": commit}
 
 
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [
-        ('{"a"', "config.json is not JSON"),
-        ("[1]", "config.json holds a list, not an object"),
-        ("{}", "config.json lacks model_type"),
-        ('{"model_type": "gpt2", "vocab_size": 9, "n_positions": 0}', "has n_positions=0; a positive number is needed"),
-    ],
-)
-@pytest.mark.parametrize(
-    ("name", "content"), [("tokenizer.json", "{}"), ("config.json", '{"model_type": "llama", "hidden_size": "x"}')]
-)
 class Touches:
     """Unpickled, it makes a file."""
 

@@ -10,7 +10,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.prompts import fill, load, prompts_of_file
+from mitigate.studies.stories import fill, prompts_of_file, read_prompts
 from mitigate.words.targets import choose_targets
 
 
@@ -40,18 +40,18 @@ def test_a_file_of_ones_own_as_csv_and_as_json_lines(tmp_path: Path) -> None:
         ",Tell me about a nurse.,nurse,\n"
         ",{Target} went home.,,\n"
     )
-    found = load(written(tmp_path, content))
+    rows, _ = read_prompts(written(tmp_path, content))
     expected = [
         ("deaf people", "disability", "a", "Deaf people, at work:"),
         ("blind people", "disability", "a", "Blind people at work:"),
         ("nurse", "profession", None, "Tell me about a nurse."),
         (None, "own", "{Target} went home.", "{Target} went home."),
     ]
-    assert found.rows.drop("row").rows() == expected
-    assert found.rows["row"].to_list() == [2, 3, 4, 5]
+    assert rows.drop("row").rows() == expected
+    assert rows["row"].to_list() == [2, 3, 4, 5]
     names = ("target", "category", "template", "prompt")
     lines = [json.dumps({name: value for name, value in zip(names, row, strict=False) if value}) for row in expected]
-    assert load(written(tmp_path, "\n".join(lines), "p.jsonl")).rows.drop("row").rows() == expected
+    assert read_prompts(written(tmp_path, "\n".join(lines), "p.jsonl"))[0].drop("row").rows() == expected
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_file_of_ones_own_as_csv_and_as_json_lines(tmp_path: Path) -> None:
 )
 def test_broken_files(tmp_path: Path, content: Any, name: str, message: str) -> None:
     path = written(tmp_path, content, name)
-    refuses(MitigateError, message, load, path)
+    refuses(MitigateError, message, read_prompts, path)
 
 
 def rows_of(folder: Path) -> pl.DataFrame:
     about = "Tell me about a carer.,carer,work\nTell me about a nurse.,nurse,\n"
-    return load(written(folder, f"prompt,target,category\n{about}{{Target}} went home.,,\n")).rows
+    return read_prompts(written(folder, f"prompt,target,category\n{about}{{Target}} went home.,,\n"))[0]
 
 
 def test_targets_of_a_file_and_those_that_are_chosen(tmp_path: Path) -> None:

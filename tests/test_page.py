@@ -14,14 +14,7 @@ from page_elements import Elements
 
 from mitigate.report import cards, mitigate, plots, sections
 from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, latex, render, write
-from mitigate.report.table import (
-    Cell,
-    Column,
-    Table,
-    as_markdown,
-    as_text,
-    text,
-)
+from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, text
 
 FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
 PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state": "Nothing"}
@@ -40,10 +33,8 @@ def html(part: Any) -> str:
 
 def test_a_table_as_text_and_as_markdown() -> None:
     shown = Table("", COLUMNS, ROWS)
-    assert (
-        as_text(shown)
-        == "  policy         share ↑  triples\n  none    7.2 [6.0, 8.5]    2,100\n  both                 –      900"
-    )
+    lines = ["policy         share ↑  triples", "none    7.2 [6.0, 8.5]    2,100", "both                 –      900"]
+    assert as_text(shown) == "\n".join(f"  {line}" for line in lines)
     assert as_text(shown, width=30).splitlines()[1] == "  none        7.2    2,100"
     assert as_markdown(shown).splitlines()[1:3] == ["|---|---:|---:|", "| none | 7.2 [6.0, 8.5] | 2,100 |"]
     grouped = Table("", COLUMNS, {"title": ROWS.rows(named=True)})

@@ -15,7 +15,7 @@ import pooch
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.statements import find_root
-from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, meant, path_of, report
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, joined, meant, path_of, report
 from mitigate.load.table import blocks_of, open_lines, open_table
 from mitigate.load.triples import LABELS, as_triples
 from mitigate.triples import TRIPLES
@@ -39,7 +39,7 @@ ENGLISH = "\t/c/en/"
 ASSERTION = (
     r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)/?(?P<head_sense>[^\t]*)"
     r"\t/c/en/(?P<tail>[^\t/]+)/?(?P<tail_sense>[^\t]*)"
-    r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
+    r"\t\{.*\}$"
 )
 
 
@@ -56,8 +56,7 @@ def sample() -> Loaded:
 
 
 def _of_splits(folder: Path, splits: dict[str, str], on_bad_line: OnBadLine) -> Loaded:
-    parts = [read_triples(folder / name, split, on_bad_line) for name, split in splits.items()]
-    return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
+    return joined([read_triples(folder / name, split, on_bad_line) for name, split in splits.items()])
 
 
 def read_triples(path: Path, split: str, on_bad_line: OnBadLine = "error") -> Loaded:
@@ -69,12 +68,10 @@ def read_triples(path: Path, split: str, on_bad_line: OnBadLine = "error") -> Lo
     names, is_labelled = ["relation", "head", "tail"], split != "train"
     wanted = {name: place for place, name in enumerate([*names, *["valid"] * is_labelled], start=1)}
     rows, counts = open_table(path, wanted, widths=(4,) if is_labelled else (3, 4)).read()
-    good = rows.with_columns(pl.lit(split).alias("split"))
-    good = meant(path, good, "relation", {name.lower(): name for name in relations()}, counts)
-    good = meant(path, good if is_labelled else good.with_columns(valid=pl.lit("1")), "valid", LABELS, counts)
+    good = rows.with_columns(pl.lit(split).alias("split"), *([] if is_labelled else [pl.lit("1").alias("valid")]))
+    for name, words in (("relation", {name.lower(): name for name in relations()}), ("valid", LABELS)):
+        good = meant(path, good, name, words, counts)
     notices = describe(counts, on_bad_line)
-    if good.is_empty():
-        raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
     distinct = good if is_labelled else good.unique(names, keep="first", maintain_order=True)
     if repeated := good.height - distinct.height:
         notices.append(f"{path}: {counted(repeated, 'repeated triple')} left out")
@@ -110,15 +107,14 @@ def _download(folder: Path) -> Path:
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error
-        loaded = read_triples(packed, SPLITS[name])
-        if (found := sha256_of_triples(loaded.rows)) != SHA256_OF_TRIPLES[name]:
-            packed.unlink()
+        found, content = sha256_of_triples(read_triples(packed, SPLITS[name]).rows), packed.read_bytes()
+        packed.unlink()
+        if found != SHA256_OF_TRIPLES[name]:
             raise MitigateError(
                 f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
                 f"{SHA256_OF_TRIPLES[name]}. The file was deleted; run the command again, or get the file elsewhere."
             )
-        write(folder / name, gzip.decompress(packed.read_bytes()))
-        packed.unlink(missing_ok=True)
+        write(folder / name, gzip.decompress(content))
     return folder
 
 
@@ -152,4 +148,4 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
         report(place, ((row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken), counts)
         return as_triples(place, frame.drop_nulls("head"), counts)
 
-    return Streamed(place, "triples", open_lines(place), parse, EXPECTED, on_bad_line)
+    return Streamed(place, "triples", open_lines(place), parse, on_bad_line)

@@ -5,7 +5,6 @@ test triple's head."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,13 +24,6 @@ FEW = 30  # test triples; with fewer, a figure on them depends on which were dra
 SEED = 1  # of the draw of held-out heads
 
 
-class HeldOut(NamedTuple):
-    """The number of triples that are held out for test, and a sentence on them."""
-
-    triples: int
-    sentence: str
-
-
 @dataclass(frozen=True)
 class Corpus:
     """Triples with their splits, and the relations of the run."""
@@ -41,7 +33,7 @@ class Corpus:
     relations: Sequence[Relation]  # that are probed
     further: Sequence[Relation]  # that the generator is prompted with besides COMeT's 34, or in their place
     comet: bool  # whether it is prompted with COMeT's 34
-    held_out: HeldOut | None
+    held_out: str  # a sentence on triples held out for test; "" where there are none
     notices: Sequence[str]
 
     @property
@@ -50,7 +42,7 @@ class Corpus:
         counts = self.triples["split"].value_counts().sort("split").iter_rows()
         found = {"triples by split": ", ".join(f"{split} {count:,}" for split, count in counts)}
         if self.held_out:
-            found["held out"] = self.held_out.sentence
+            found["held out"] = self.held_out
         own = [f"{one.name}: “{one.phrase}”, neutral “{one.neutral_phrase}”" for one in self.own_relations]
         return found | ({"own relations": "; ".join(own)} if own else {})
 
@@ -73,7 +65,7 @@ def corpus_of(
     resource = triples_of(loaded)
     own, available = resource.own_relations, with_own(resource.own_relations)
     in_training = relations_in_training(resource.rows)
-    triples, held_out, notices = resource.rows, None, list(resource.notices)
+    triples, held_out, notices = resource.rows, "", list(resource.notices)
     if holdout is None or triples["split"].n_unique() > 1:
         train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
         if test.is_empty():
@@ -82,7 +74,7 @@ def corpus_of(
             notices.append(f"{both:,} of {test.height:,} distinct test triples are training triples too.")
     elif holdout and triples["head"].n_unique() > 1:
         triples, held_out = hold_out(triples, holdout)
-        notices.append(held_out.sentence)
+        notices.append(held_out)
     else:
         why = f"can be held out for test: all have one head, “{triples['head'][0]}”"
         why = why if holdout else "are held out for test (data.holdout=0)"
@@ -117,43 +109,36 @@ def triples_of(loaded: object) -> Loaded | Streamed:
 
 def relations_in_training(triples: pl.DataFrame) -> set[str]:
     """The relations of the triples that can be trained on. Raises MitigateError where there is none."""
-    found = set(triples.filter("valid", split="train")["relation"])
-    if not found:
-        splits = triples["split"].value_counts(sort=True).iter_rows()
-        counts = ", ".join(f"{split} {count:,}" for split, count in splits)
-        raise MitigateError(
-            f"the data has no training triples (by split: {counts or 'none'}); give triples of split train"
-        )
-    return found
+    if found := set(triples.filter("valid", split="train")["relation"]):
+        return found
+    counts = ", ".join(f"{split} {count:,}" for split, count in triples["split"].value_counts(sort=True).iter_rows())
+    raise MitigateError(f"the data has no training triples (by split: {counts or 'none'}); give triples of split train")
 
 
-def hold_out(triples: pl.DataFrame, share: float) -> tuple[pl.DataFrame, HeldOut]:
-    """The triples with all triples of some heads moved from split train to test, and of others to dev.
+def hold_out(triples: pl.DataFrame, share: float) -> tuple[pl.DataFrame, str]:
+    """The triples with all triples of some heads moved from split train to test, and of others to dev; and a sentence.
 
     Heads are drawn in an order that SEED fixes, each if the share of test stays at most this one, and that of dev at
     most half of it; where all heads have more, the one with the fewest triples is held out for test."""
     counts = triples.filter(split="train")["head"].value_counts().sort("head")
     total, left = int(counts["count"].sum()), counts[np.random.default_rng(SEED).permutation(counts.height).tolist()]
-    splits: dict[str, str] = {}
-    sizes = dict.fromkeys(("test", "dev"), 0)
+    splits, sizes = dict[str, str](), {"test": 0, "dev": 0}
     for split, most in (("test", share * total), ("dev", min(share, 1 - share) / 2 * total)):
         for head, count in left.iter_rows():
             if head not in splits and sizes[split] + count <= most:
                 splits[head] = split
                 sizes[split] += count
         if split == "test" and not splits:
-            fewest = counts.sort("count", "head").row(0)
-            splits, sizes["test"] = {fewest[0]: split}, fewest[1]
+            head, sizes[split] = counts.sort("count", "head").row(0)
+            splits = {head: split}
     of_head = pl.col("head").replace_strict(splits, default="train", return_dtype=pl.String)
     moved = triples.with_columns(split=pl.when(pl.col("split") == "train").then(of_head).otherwise("split"))
-    of_test = sum(split == "test" for split in splits.values())
-    said = (
+    heads = f"{list(splits.values()).count('test'):,} of {counts.height:,} heads"
+    return moved, (
         f"The data has no test triples of its own: {sizes['test']:,} of {total:,} triples "
-        f"({100 * sizes['test'] / total:.1f} %) are held out, all triples of {of_test:,} of {counts.height:,} heads, "
-        f"drawn by chance; {sizes['dev']:,} others are for dev."
-    )
-    few = " Figures on so few are uncertain." if sizes["test"] < FEW else ""
-    return moved, HeldOut(sizes["test"], said + few)
+        f"({100 * sizes['test'] / total:.1f} %) are held out, all triples of {heads}, drawn by chance; "
+        f"{sizes['dev']:,} others are for dev."
+    ) + " Figures on so few are uncertain." * (sizes["test"] < FEW)
 
 
 def read_triples(

@@ -1,7 +1,6 @@
-"""Knowledge graphs as numbers: triples of ids, split into train, valid and test, with a name for each id; and
-embeddings that another program trained. A user's own graph, and the published FB15k-237 (Toutanova and Chen 2015),
-CoDEx-M (Safavi and Koutra 2020) and WD50K (Galkin et al. 2020), which are read from the folder kg/ of data.root or of
-MITIGATE_DATA, and never downloaded."""
+"""Knowledge graphs as numbers: triples of ids, split into train, valid and test, with a name for each id. A user's own
+graph, and the published FB15k-237 (Toutanova and Chen 2015), CoDEx-M (Safavi and Koutra 2020) and WD50K (Galkin et al.
+2020), which are read from the folder kg/ of data.root or of MITIGATE_DATA, and never downloaded."""
 
 import json
 import re
@@ -18,7 +17,7 @@ import polars as pl
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.statements import root_with
 from mitigate.load.stream import OnBadLine, describe, filled, path_of
-from mitigate.load.table import layout_of, not_opened, open_lines, open_table, read_table
+from mitigate.load.table import layout_of, open_table, read_table
 from mitigate.words.outside_text import counted
 
 SPLITS = ("train", "valid", "test")
@@ -51,8 +50,8 @@ class Graph:
     def called(self, name: str, what: str, setting: str) -> np.ndarray:
         """The numbers of all entities of this name (case does not matter), or the one of this id; int64. what: "entity"
         or "relation"; setting: the one that gives the name."""
-        is_entity = what == "entity"
-        ids, names = (self.entities, self.entity_names) if is_entity else (self.relations, self.relation_names)
+        parts = {"entity": (self.entities, self.entity_names), "relation": (self.relations, self.relation_names)}
+        ids, names = parts[what]
         if name in ids:
             return np.array([ids.index(name)])
         found = [number for number, known in enumerate(names) if known.casefold() == name.casefold()]
@@ -81,18 +80,17 @@ def build(
     entities = tuple(sorted({end for head, _, tail in seen for end in (head, tail)}))
     relations = tuple(sorted({relation for _, relation, _ in seen}))
     entity, relation = ({id_: number for number, id_ in enumerate(ids)} for ids in (entities, relations))
-    numbered = {
-        split: np.array([(entity[h], relation[r], entity[t]) for h, r, t in kept[split]], dtype=np.int64).reshape(-1, 3)
+    train, valid, test = (
+        np.array([(entity[h], relation[r], entity[t]) for h, r, t in kept[split]], dtype=np.int64).reshape(-1, 3)
         for split in SPLITS
-    }
-    if missing := len(entities) - len(np.unique(numbered["train"][:, ::2])):
+    )
+    if missing := len(entities) - len(np.unique(train[:, ::2])):
         found.append(f"{missing:,} of {len(entities):,} entities occur in no training triple")
     if nameless := sum(id_ not in entity_names for id_ in entities):
         found.append(f"{nameless:,} of {len(entities):,} entities have no name: their id is shown")
-    named = ((entity_names, entities), (relation_names, relations))
-    names = [tuple(known.get(id_, id_) for id_ in ids) for known, ids in named]
-    train, valid, test = (numbered[split] for split in SPLITS)
-    return Graph(entities, relations, names[0], names[1], train, valid, test, tuple(found))
+    names = tuple(entity_names.get(id_, id_) for id_ in entities)
+    phrases = tuple(relation_names.get(id_, id_) for id_ in relations)
+    return Graph(entities, relations, names, phrases, train, valid, test, tuple(found))
 
 
 def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Triple], list[str]]:
@@ -102,10 +100,7 @@ def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Tripl
     places = {name: name if is_named else place for place, name in enumerate(NAMES, 1)}
     rows, counts = open_table(path, places, layout=layout, widths=(3,)).read()
     good = filled(path, rows, NAMES, counts)
-    notices = describe(counts, on_bad_line)
-    if good.is_empty():
-        raise MitigateError(f"{path} has no triples; expected lines 'head<TAB>relation<TAB>tail'")
-    return good.select(NAMES).rows(), notices
+    return good.select(NAMES).rows(), describe(counts, on_bad_line)
 
 
 def names_of(path: Path) -> dict[str, str]:
@@ -121,7 +116,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     names: a file of lines `id<TAB>name`, of entities and relations alike. One file is split at random by the seed:
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
     training."""
-    place, known = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test"), {}
+    place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
     splits, notices = dict[str, Sequence[Triple]](), list[str]()
     for split in SPLITS if place.is_dir() else ():
         files = [file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()]
@@ -134,21 +129,17 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
         splits = split_at_random(triples, seed)
         sizes = ", ".join(f"{split} {len(splits[split]):,}" for split in SPLITS)
         notices.append(f"{place} was split by seed {seed}, each triple once: {sizes} of {len(triples):,}")
-    if names:
-        known = names_of(Path(names))
+    known = names_of(Path(names)) if names else {}
     return build(splits, known, known, notices)
 
 
 def split_at_random(triples: list[Triple], seed: int) -> dict[str, Sequence[Triple]]:
     """Each distinct triple in one split. Training has every entity and relation."""
-    distinct = list(dict.fromkeys(triples))
-    seen: set[tuple[str, str]] = set()
-    spare: list[int] = []
+    distinct, seen, spare = list(dict.fromkeys(triples)), set[tuple[str, str]](), list[int]()
     for i in np.random.default_rng(seed).permutation(len(distinct)):
         head, relation, tail = distinct[i]
         parts = {("entity", head), ("relation", relation), ("entity", tail)}
-        if parts <= seen:
-            spare.append(i)
+        spare += [i] * (parts <= seen)
         seen |= parts
     count = min(round(SHARE * len(distinct)), len(spare) // 2)
     if not count:
@@ -156,10 +147,9 @@ def split_at_random(triples: list[Triple], seed: int) -> dict[str, Sequence[Trip
             f"{counted(len(distinct), 'triple')}, too few to split: validation and test need triples whose parts occur "
             "in others too. Give more triples, or a folder with train, valid and test"
         )
-    taken = {"valid": sorted(spare[:count]), "test": sorted(spare[count : 2 * count])}
-    held_out = {*taken["valid"], *taken["test"]}
-    train = [triple for i, triple in enumerate(distinct) if i not in held_out]
-    return {"train": train, **{split: [distinct[i] for i in numbers] for split, numbers in taken.items()}}
+    taken = {"train": {*range(len(distinct))} - {*spare[: 2 * count]}, "valid": spare[:count]}
+    taken["test"] = spare[count : 2 * count]
+    return {split: [distinct[i] for i in sorted(numbers)] for split, numbers in taken.items()}
 
 
 def published(
@@ -197,49 +187,3 @@ def published(
     known = {id_: REGION.sub("", name.replace("_", " ")) for id_, name in known.items()}
     labels = json.loads((place / relations).read_bytes()) if relations else {}
     return build(splits, known, {id_: str(facts["label"]) for id_, facts in labels.items()}, notices)
-
-
-def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """The triples of a graph for which a folder has vectors, and the vectors of its entities (n, dimension) and
-    relations (m, dimension), float32, in its order.
-
-    The folder has entities.npy and relations.npy, a row a vector, and entities.txt and relations.txt, an id a line.
-    Raises MitigateError for missing or damaged files, ids that repeat, numbers that are not finite, and where less than
-    half of the test triples, or none of a split, have vectors."""
-    place = path_of(path, "foreign", "FOLDER, with entities.npy, relations.npy, entities.txt, relations.txt", "model")
-    (entities, of_entities), (relations, of_relations) = (_vectors(place, part) for part in ("entities", "relations"))
-    if of_entities.shape[1] != of_relations.shape[1]:
-        raise MitigateError(
-            f"{path}: vectors of {of_entities.shape[1]} and of {of_relations.shape[1]} numbers; give those of one model"
-        )
-    kept = {}
-    for split in SPLITS:
-        ids = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, split).tolist()]
-        kept[split] = [(h, r, t) for h, r, t in ids if h in entities and r in relations and t in entities]
-    if 2 * len(kept["test"]) < len(graph.test) or not all(kept.values()):
-        raise MitigateError(
-            f"model.path has vectors for {len(kept['test']):,} of {len(graph.test):,} test triples: its ids are others "
-            f"than the graph's, such as the entity {graph.entities[0]!r} and the relation {graph.relations[0]!r}"
-        )
-    if lost := len(graph.triples) - sum(map(len, kept.values())):
-        notice = f"{counted(lost, 'triple')} left out: model.path has no vector for an entity or the relation"
-        of_entity = dict(zip(graph.entities, graph.entity_names, strict=True))
-        of_relation = dict(zip(graph.relations, graph.relation_names, strict=True))
-        graph = build(kept, of_entity, of_relation, [*graph.notices, notice])
-    in_order = [entities[id_] for id_ in graph.entities], [relations[id_] for id_ in graph.relations]
-    return graph, of_entities[in_order[0]], of_relations[in_order[1]]
-
-
-def _vectors(folder: Path, part: str) -> tuple[dict[str, int], np.ndarray]:
-    """The row of each id, and the vectors of entities or of relations."""
-    path = folder / f"{part}.npy"
-    try:
-        array = np.load(path, allow_pickle=False)  # a pickle can run code
-    except (OSError, ValueError, EOFError) as error:
-        raise not_opened(path, error) or MitigateError(f"{path} cannot be read ({error})") from error
-    ids = open_lines(folder / f"{part}.txt").read()[0]["statement"].to_list()
-    if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
-        raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
-    if not len(array) == len(ids) == len(set(ids)):
-        raise MitigateError(f"{path}: {len(array):,} vectors, {len(set(ids)):,} different ids; give one for each")
-    return {id_: row for row, id_ in enumerate(ids)}, array.astype(np.float32)

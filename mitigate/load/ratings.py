@@ -58,10 +58,8 @@ def read_answers(
     items: the rated items. raters: the number that each should have; notices report items with fewer, and a missing
     column of quality. Work that a platform marks as rejected is left out and noted. A rater rates an item once."""
     remedy = "; rename its columns to rater, item (as in the survey), label and, optionally, quality"
-    rows: list[tuple[str, str, int, bool | None]] = []
-    seen: dict[tuple[str, str], str] = {}
-    numbers: dict[str, str] = {}
-    counts = Counts()
+    rows, counts = list[tuple[str, str, int, bool | None]](), Counts()
+    seen, numbers = dict[tuple[str, str], str](), dict[str, str]()
     for path in paths:
         layout = layout_of(path)
         wanted = {name: Column(names, optional=name in (STATUS, "quality")) for name, names in COLUMNS.items()}
@@ -80,18 +78,15 @@ def read_answers(
             if given.get(STATUS, "").lower() == "rejected":
                 counts["left out", "rejected on the platform"] += 1
                 continue
-            fault = None
-            if blank := [column for column in ("rater", "item", "label") if not given[column]]:
-                fault = f"no {', '.join(blank)}"
-            elif item not in items:
-                fault = f"unknown item {item!r}: it is not in the survey"
-            elif label.lower() not in LABELS:
-                fault = f"label {label!r}; allowed: -1, 0, 1, or negative, neutral, positive"
-            elif quality and quality.lower() not in SENSE:
-                fault = f"quality {quality!r}; allowed: 1, 0, or yes, no"
-            elif earlier := seen.get((rater, item)):
-                fault = f"rater {rater} already rated item {item}, at {earlier}"
-            if fault:
+            blank, earlier = [name for name in ("rater", "item", "label") if not given[name]], seen.get((rater, item))
+            faults = {
+                f"no {', '.join(blank)}": bool(blank),
+                f"unknown item {item!r}: it is not in the survey": item not in items,
+                f"label {label!r}; allowed: -1, 0, 1, or negative, neutral, positive": label.lower() not in LABELS,
+                f"quality {quality!r}; allowed: 1, 0, or yes, no": quality.lower() not in SENSE and quality != "",
+                f"rater {rater} already rated item {item}, at {earlier}": earlier is not None,
+            }
+            if fault := next((fault for fault, is_there in faults.items() if is_there), None):
                 report(path, [(answer["row"], fault)], counts)
                 continue
             seen[rater, item] = f"{path}:{answer['row']}"

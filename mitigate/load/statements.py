@@ -29,6 +29,7 @@ LABELS = {
 }
 """Labels in files, in lower case. Other numbers, and 0 and 1 without -1, could mean anything: data.labels says it."""
 LISTED = "the sources that docs/resources.md lists"
+PAPERS = "the paper's repository, https://github.com/Ninarehm/Commonsense_bias"
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
 GENERICSKB = "harms/genericskb_target_sentences.tsv"
 REGARD = "regard/bert_labels_conceptnet.tsv"
@@ -56,11 +57,12 @@ def load(
     labels statements; it keeps its name. labels: the meaning of its values, {0: prejudice, 1: neutral, 2: favouritism};
     without it LABELS, in any case."""
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
-    given: tuple[str, ...] = () if label_column is None else (label_column.lower(),)
+    given = () if label_column is None else (label_column.lower(),)
     if set(given) & set(SCHEMA):
-        raise MitigateError(f"data.label_column={given[0]} has another meaning here; rename the column in the file")
+        raise MitigateError(f"data.label_column={label_column} has another meaning here; rename the column in the file")
     wanted: dict[str, Place] = {**{name: name for name in given}, **columns_of(columns, COLUMNS, given)}
-    layout, widths = layout_of(place), None
+    layout = layout_of(place)
+    widths: list[int] | None = None
     if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":
         wanted, widths = {"target": 1, "statement": 2}, [2]
     remedy = "; name the columns in a first line, or set 'data.columns={target: 1, statement: 2}'"
@@ -69,8 +71,8 @@ def load(
     for name in given:
         label = pl.col(name).fill_null("").str.strip_chars().str.to_lowercase()
         found = found.with_columns(label.str.replace(r"^([+-]?\d+)\.0+$", "$1"))
-        known = meanings(found[name], labels)
-        found = meant(place, found, name, known, counts, "; data.labels={...} gives others a meaning")
+        known, more = meanings(found[name], labels), "; data.labels={...} gives others a meaning"
+        found = meant(place, found, name, known, counts, more)
     notices = describe(counts, on_bad_line)
     if found.is_empty():
         raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
@@ -96,15 +98,13 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
         return LABELS
     order = ["prejudice", *["neutral"] * (len(numbers) - 2), "favouritism"]
     example = ", ".join(f"{value}: {meaning}" for value, meaning in zip(numbers, order, strict=False))
-    example = f"data.labels={{{example}}}"
+    example = f"{{{example}}}"
     if numbers == ["0", "1"]:
-        example = (
-            "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where 0 does"
-        )
+        example = f"{{0: neutral, 1: prejudice}} where 1 marks harm, {example} where 0 does"
     raise MitigateError(
         f"the labels are {', '.join(numbers[:MOST])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
         f"some -1, or words ({', '.join([*MEANINGS, 'negative', 'positive'])}). Give the meaning of each, for example "
-        f"{example}"
+        f"data.labels={example}"
     )
 
 
@@ -112,19 +112,16 @@ def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: Tar
     """The stories of a file about targets of the list or in the place of a template: columns PROMPTS and story; row is
     the line's number. A story whose prompt names several targets has a row for each."""
     place = path_of(path, "stories", f"FILE, of lines '{EXPECTED_STORY}'")
-    lines, counts = open_lines(place).read()
-    rows: list[tuple] = []
+    (lines, counts), rows = open_lines(place).read(), list[tuple]()
     for number, line in lines.iter_rows():
         parts = [part.strip() for part in line.split(BETWEEN)]
         about = targets_of_prompt(parts[0], target_list)
-        fault = "a story without a whole sentence" if not whole_sentences(parts[-1]) else ""
+        fault = "" if whole_sentences(parts[-1]) else "a story without a whole sentence"
         fault = fault if about else f"no target in the prompt {parts[0]!r}"
         if len(parts) != 2 or not all(parts):
             fault = f"{len([part for part in parts if part])} parts, expected '{EXPECTED_STORY}'"
-        if fault:
-            report(place, [(number, fault)], counts)
-            continue
-        for target, template in about:
+        report(place, [(number, fault)] if fault else [], counts)
+        for target, template in about if not fault else ():
             category, kind = target_list.categories.get(target, "own"), kind_of(target, target_list)
             rows.append((number, target, category, kind, template, *parts))
     notices = describe(counts, on_bad_line)
@@ -146,10 +143,10 @@ def sentences(path: str | None, on_bad_line: OnBadLine = "error", columns: Colum
 def genericskb(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The sentences of a file, with the term of each in lower case where the file has it."""
     place = path_of(path, "genericskb")
-    if layout_of(place).form == "lines":
-        return _streamed(place, open_lines(place), on_bad_line)
     remedy = "; for another table than GenericsKB, set data=sentences data.path=FILE 'data.columns={statement: NAME}'"
-    return _streamed(place, open_table(place, OF_GENERICSKB, remedy=remedy), on_bad_line)
+    is_plain = layout_of(place).form == "lines"
+    table = open_lines(place) if is_plain else open_table(place, OF_GENERICSKB, remedy=remedy)
+    return _streamed(place, table, on_bad_line)
 
 
 def _open_texts(path: Path, column: Place | None, name_it: str) -> Table:
@@ -182,7 +179,7 @@ def _streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
         counts["noted", "row without a sentence"] += rows.height - kept.height
         return kept
 
-    return Streamed(path, "sentences", table, parse, "a sentence", on_bad_line)
+    return Streamed(path, "sentences", table, parse, on_bad_line)
 
 
 def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
@@ -202,8 +199,7 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
 def harms_conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """ConceptNet's 101,229 triples, lines `head Relation tail` with underscores as spaces. Those whose relation has no
     phrase (ExternalURL, dbpedia) are left out and counted; repeats stay, because the paper counts them."""
-    path = _find(root, CONCEPTNET)
-    places = {"head": 1, "relation": 2, "tail": 3}
+    path, places = root_with(root, [CONCEPTNET], PAPERS) / CONCEPTNET, {"head": 1, "relation": 2, "tail": 3}
     rows, counts = open_table(path, places, layout=layout_of(path, " "), widths=(3,)).read()
     known = pl.col("relation").is_in(list(relations()))
     counts.update(("relation", name) for name in rows.filter(~known)["relation"])
@@ -214,18 +210,14 @@ def harms_conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") 
 
 def harms_genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """GenericsKB's 29,505 sentences."""
-    return load(str(_find(root, GENERICSKB)), on_bad_line)
+    return load(str(root_with(root, [GENERICSKB], PAPERS) / GENERICSKB), on_bad_line)
 
 
 def harms_conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """85,992 of ConceptNet's statements, masked by the paper's authors, with their classifier's regard labels."""
     labels: dict[str | int, str] = {-1: "prejudice", 0: "neutral", 1: "favouritism", 2: "other"}
-    columns = {"target": 1, "regard": 2, "statement": 3}
-    return load(str(_find(root, REGARD)), on_bad_line, columns, "regard", labels)
-
-
-def _find(root: str | None, name: str) -> Path:
-    return root_with(root, [name], "the paper's repository, https://github.com/Ninarehm/Commonsense_bias") / name
+    columns, path = {"target": 1, "regard": 2, "statement": 3}, root_with(root, [REGARD], PAPERS) / REGARD
+    return load(str(path), on_bad_line, columns, "regard", labels)
 
 
 def find_root(given: str | None) -> Path | None:
@@ -237,9 +229,9 @@ def find_root(given: str | None) -> Path | None:
 def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
     """The folder with these files and folders. source: their origin."""
     root = find_root(given)
-    missing = [str(root / name) for name in needed if not (root / name).exists()] if root else None
+    missing = next((root / name for name in needed if not (root / name).exists()), None) if root else None
     if root is None or missing:
-        fault = f"no such file or folder: {missing[0]}" if missing else "data.root is not set"
+        fault = f"no such file or folder: {missing}" if missing else "data.root is not set"
         holding = f"the folder that contains {', '.join(needed)}, from {source}"
         raise MitigateError(f"{fault}; set data.root, or the variable MITIGATE_DATA, to {holding}")
     return root

@@ -21,7 +21,7 @@ from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 
 OnBadLine = Literal["error", "skip"]
-Kind = Literal["triples", "sentences", "statements", "stories", "prompts"]
+Kind = Literal["triples", "sentences", "statements", "stories"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
 NAMED = 20  # relations named in a message
 CHUNK = 50_000  # rows in memory that one chunk is made of
@@ -103,21 +103,9 @@ class Streamed:
     kind: Kind
     table: Table
     parse: Callable[[pl.DataFrame, Counts], pl.DataFrame]  # the rows of a frame of the table; counts the others
-    expected: str  # the expected form of a line
     on_bad_line: OnBadLine = "error"
     own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
     needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
-
-    def __post_init__(self) -> None:
-        """Raise MitigateError when no line of the first block can be read."""
-        chunk = self._chunk(next(self.table.blocks()))
-        if chunk.rows.is_empty() and {kind for kind, _ in chunk.counts} <= {"bad line", "noted"}:
-            faults = "; ".join(what for kind, what in chunk.counts if kind == "bad line")
-            raise MitigateError(f"{self.path} has no readable line; expected lines '{self.expected}'. {faults}")
-
-    def _chunk(self, block: Block) -> Chunk:
-        counts = Counts()
-        return Chunk(self.parse(self.table.frame(block, counts), counts), +counts)
 
     @property
     def size(self) -> str:
@@ -133,7 +121,9 @@ class Streamed:
         """Yield each chunk's number, the share of the file read with it, and the chunk; None in place of a finished
         one, which is not parsed."""
         for number, block in enumerate(self.table.blocks()):
-            yield number, block.share, None if finished(number) else self._chunk(block)
+            counts, is_new = Counts(), not finished(number)
+            rows = self.parse(self.table.frame(block, counts), counts) if is_new else None
+            yield number, block.share, None if rows is None else Chunk(rows, +counts)
 
     def describe(self, counts: Counts) -> list[str]:
         """The counts in sentences."""
@@ -166,6 +156,11 @@ class Streamed:
                 f"data.on_bad_line=skip. Relations with a phrase: {', '.join(with_own(self.own_relations))}"
             )
         return Loaded(pl.concat([chunk.rows.select(list(TRIPLES)) for chunk in chunks]), notices)
+
+
+def joined(parts: Sequence[Loaded | Streamed]) -> Loaded:
+    """The rows and notices of several files."""
+    return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
 
 
 def path_of(path: str | None, name: str, form: str = "FILE", group: str = "data") -> Path:

@@ -8,13 +8,14 @@ import json
 import re
 import shlex
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -22,7 +23,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.stream import Block, Counts, Table, describe, report
 from mitigate.words.outside_text import counted
 
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 OBJECTS = (".jsonl", ".ndjson", ".json", ".parquet")
 TABLES = (*SEPARATORS, *OBJECTS)
 LOOKED_AT = 200  # lines, or records, at the beginning of a file
@@ -66,7 +67,7 @@ def layout_of(path: Path, separator: str | None = None) -> Layout:
     """The layout of a file. A text with a line of column names, or of JSON, is a table under any ending. separator: in
     place of the one found."""
     ending = _ending(path)
-    lines = [line for _, line in islice(_filled(next(blocks_of(path)), Counts()), LOOKED_AT)]
+    lines = _filled(_lines(next(blocks_of(path))), Counts())["statement"].head(LOOKED_AT).to_list()
     if not lines:
         raise MitigateError(f"{path} is empty")
     first = lines[0].lstrip()
@@ -74,7 +75,7 @@ def layout_of(path: Path, separator: str | None = None) -> Layout:
         names: dict[str, None] = {}
         for line in lines:
             with suppress(ValueError):  # a fault is named where the line is read
-                names |= dict.fromkeys(_paths(json.loads(line)))
+                names |= dict.fromkeys(_flat(json.loads(line)))
         return Layout("objects", list(names))
     separator = separator or max(f"{SEPARATORS.get(ending, '')}\t,;", key=lambda one: one in first)
     header = next(csv.reader([first], delimiter=separator))
@@ -87,13 +88,15 @@ def _ending(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _paths(record: Any, before: str = "") -> Iterator[str]:
-    """Yield the keys of an object; for those with parts, the parts' dotted names."""
-    for name, value in record.items() if isinstance(record, dict) else ():
-        if isinstance(value, dict) and value:
-            yield from _paths(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}"
+def _flat(record: Any, before: str = "") -> dict[str, Any]:
+    """The values of an object by their names; those of objects within it by dotted names."""
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    found = dict[str, Any]()
+    for name, value in record.items():
+        is_nested = isinstance(value, dict) and value
+        found |= _flat(value, f"{before}{name}.") if is_nested else {f"{before}{name}": value}
+    return found
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
@@ -103,8 +106,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
             scan = pl.scan_parquet(path, glob=False)
             height = scan.select(pl.len()).collect().item()
         except (OSError, pl.exceptions.PolarsError) as error:
-            damaged = MitigateError(f"{path} is not a readable Parquet file: {error}")
-            raise not_opened(path, error) or damaged from error
+            raise not_read(path, error, f"is not a readable Parquet file: {error}") from error
         for start in range(0, max(height, 1), SLICE):
             lines = scan.slice(start, SLICE).collect().write_ndjson().encode()
             yield Block(start + 1, min(1.0, (start + SLICE) / max(height, 1)), lines)
@@ -123,7 +125,7 @@ def _text_blocks(path: Path) -> Iterator[Block]:
     first = 1
     try:
         with path.open("rb") as raw:
-            size, file = path.stat().st_size, unpacked(path, raw)
+            size, file = path.stat().st_size, gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
             while piece := file.read(BLOCK if first > 1 else PEEKED):
                 piece += file.readline()
                 for line in islice(file, LINES_OF_A_FIELD if piece.count(b'"') % 2 else 0):
@@ -131,27 +133,22 @@ def _text_blocks(path: Path) -> Iterator[Block]:
                     if line.count(b'"') % 2:  # the quote that closes the field
                         break
                 _check_encoding(path, first, piece)
-                yield Block(first, raw.tell() / size, piece)
+                yield Block(first, raw.tell() / size, piece.removeprefix(BOM_UTF8))
                 first += max(1, piece.count(b"\n"))
     except (EOFError, zlib.error, OSError) as error:
-        damaged = MitigateError(f"{path} is damaged or was cut short after line {first - 1:,} ({error}); get it again")
-        raise not_opened(path, error) or damaged from error
+        cut = f"is damaged or was cut short after line {first - 1:,} ({error}); get it again"
+        raise not_read(path, error, cut) from error
     if first == 1:
         raise MitigateError(f"{path} is empty")
 
 
-def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
-    """The file's text, packed with gzip or not."""
-    file: Any = gzip.GzipFile(fileobj=raw) if str(path).endswith(".gz") else raw
-    return file
-
-
-def not_opened(path: Path, error: Exception) -> MitigateError | None:
-    """The error for a file that is missing or is a folder; None where the fault is in its content."""
+def not_read(path: Path, error: Exception, fault: str) -> MitigateError:
+    """The error for a file that is missing or is a folder, or else has a fault in its content."""
     if isinstance(error, FileNotFoundError):
         where = "" if path.is_absolute() else f" in {Path.cwd()}"
         return MitigateError(f"no such file: {path}{where}; correct the path")
-    return MitigateError(f"{path} is a folder; give a file") if isinstance(error, IsADirectoryError) else None
+    fault = "is a folder; give a file" if isinstance(error, IsADirectoryError) else fault
+    return MitigateError(f"{path} {fault}")
 
 
 def _check_encoding(path: Path, first: int, piece: bytes) -> None:
@@ -176,27 +173,20 @@ def _check_encoding(path: Path, first: int, piece: bytes) -> None:
     )
 
 
-def _lines(block: Block) -> list[str]:
-    text = block.content.decode().replace("\r\n", "\n").removesuffix("\n")
-    return (text.removeprefix("\ufeff") if block.first == 1 else text).split("\n")
+def _lines(block: Block) -> pl.DataFrame:
+    return pl.read_lines(block.content, name="statement", row_index_name="row", row_index_offset=block.first)
 
 
-def _filled(block: Block, counts: Counts) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each line with content, and count the others."""
-    for number, line in enumerate(_lines(block), block.first):
-        if line.strip():
-            yield number, line
-        else:
-            counts["noted", BLANK] += 1
+def _filled(lines: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """The lines with content; the others are counted."""
+    kept = lines.filter(pl.col("statement").str.contains(r"\S"))
+    counts["noted", BLANK] += lines.height - kept.height
+    return kept
 
 
 def open_lines(path: Path) -> Table:
     """A text file whose unchanged lines are the only column, `statement`."""
-    schema = {"row": pl.UInt32, "statement": pl.String}
-    return Table(
-        lambda: blocks_of(path),
-        lambda block, counts: pl.DataFrame(list(_filled(block, counts)), schema, orient="row"),
-    )
+    return Table(lambda: blocks_of(path), lambda block, counts: _filled(_lines(block), counts))
 
 
 def open_table(
@@ -232,17 +222,24 @@ def open_table(
         raise MitigateError(f"{path} has no column {', '.join(absent)}; its columns: {shown}{remedy}")
     lists = [str(column.names[0]) for column in found.values() if column.lists]
 
-    def parse(fields: list[str]) -> dict[str, Any]:
-        if len(fields) != len(header):
-            raise ValueError(f"{counted(len(fields), 'column')}, expected {len(header)} separated by {between}")
-        record: dict[str, Any] = dict(zip(header, fields, strict=True))
+    def parse(record: dict[str, str]) -> dict[str, Any]:
         return record | {name: json.loads(record[name].strip() or "null") for name in lists}
 
     def frame(block: Block, counts: Counts) -> pl.DataFrame:
         if form == "objects":
-            return _frame(path, found, _filled(block, counts), counts, json.loads)
-        records = _fields(block, separator, len(header), counts)
-        return _frame(path, found, islice(records, block.first == 1 and not by_place, None), counts, parse)
+            return _frame(path, found, _filled(_lines(block), counts).iter_rows(), counts, json.loads)
+        records = _records(block, separator, len(header), counts)[int(block.first == 1 and not by_place) :]
+        fields, is_whole = pl.col("fields"), pl.col("fields").list.len() == len(header)
+        expected = f"expected {len(header)} separated by {between}; found"
+        for row, cells in records.filter(~is_whole).iter_rows():
+            fault = f"{counted(len(cells), 'column')}, {expected} {separator.join(cells)[:SHOWN]!r}"
+            report(path, [(row, fault)], counts)
+        rows = records.filter(is_whole)
+        if lists:
+            objects = ((row, dict(zip(header, cells, strict=True))) for row, cells in rows.iter_rows())
+            return _frame(path, found, objects, counts, parse)
+        places = {name: header.index(str(column.names[0])) for name, column in found.items()}
+        return rows.select("row", *(fields.list.get(place).alias(name) for name, place in places.items()))
 
     return Table(lambda: blocks_of(path), frame)
 
@@ -251,6 +248,24 @@ def read_table(path: Path, columns: Mapping[str, Place | Column], **how: Any) ->
     """All rows of a file in memory, none of which may be bad, and a sentence for each oddity. how: as open_table."""
     rows, counts = open_table(path, columns, **how).read()
     return rows, describe(counts, None)
+
+
+def _records(block: Block, separator: str, width: int, counts: Counts) -> pl.DataFrame:
+    """The records of a block: row, fields. Fields in double quotes may have separators and line ends; a quote within a
+    field, and one that is not closed, is an ordinary character."""
+    lines = _lines(block)
+    texts, quoted, used = lines["statement"], list[tuple[int, list[str]]](), set[int]()
+    for at in texts.str.contains('"', literal=True).arg_true() if b'"' in block.content else ():
+        following = (f"{line}\n" for line in texts[at : at + LINES_OF_A_FIELD])
+        reader = csv.reader(following, delimiter=separator, strict=True)
+        with suppress(csv.Error):
+            fields = [] if at in used else next(reader)
+            if fields and (len(fields) == width or reader.line_num == 1):
+                quoted.append((block.first + at, fields))
+                used.update(range(at, at + reader.line_num))
+    filled = _filled(lines.filter(~pl.int_range(pl.len()).is_in(list(used))), counts)
+    plain = filled.select("row", pl.col("statement").str.split(separator).alias("fields"))
+    return pl.concat([plain, pl.DataFrame(quoted, plain.schema, orient="row")]).sort("row")
 
 
 def _frame(
@@ -275,53 +290,23 @@ def _frame(
 
 
 def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
-    if not isinstance(record, dict):
-        raise ValueError("not an object")
+    values = _flat(record)
     for column in columns.values():
-        found = [part for name in column.names for part in _part(record, str(name))]
-        if not (found or column.optional):
+        name = next((name for name in column.names if name in values), None)
+        if name is None and not column.optional:
             raise ValueError(f"no {' or '.join(map(repr, column.names))}")
-        value = found[0] if found else None
+        value = values.get(name or "")
         if value is None or value != value:  # NaN alone differs from itself
             yield None
         elif column.lists:
-            values = value if isinstance(value, list) else [value]
-            if not all(isinstance(part, str | None) for part in values):
+            texts = value if isinstance(value, list) else [value]
+            if not all(isinstance(text, str | None) for text in texts):
                 raise ValueError(f"{column.names[0]} is not a text or a list of texts")
-            yield values
+            yield texts
         elif isinstance(value, bool | list | dict):
             raise ValueError(f"{column.names[0]} is not a text")
         else:
             yield str(value)
-
-
-def _part(record: Any, name: str) -> list[Any]:
-    """The value under a name, or under a dotted one in nested objects; none where it is absent."""
-    if not isinstance(record, dict):
-        return []
-    first, _, rest = name.partition(".")
-    return [record[name]] if name in record else _part(record.get(first), rest) if rest else []
-
-
-def _fields(block: Block, separator: str, width: int, counts: Counts) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the fields of each record. Fields in double quotes may have separators and line ends; a
-    quote within a field, and one that is not closed, is an ordinary character."""
-    lines, at = _lines(block), 0
-    while at < len(lines):
-        line, used = lines[at], 1
-        fields = line.split(separator)
-        if '"' in line:
-            following = (f"{lines[place]}\n" for place in range(at, min(at + LINES_OF_A_FIELD, len(lines))))
-            reader = csv.reader(following, delimiter=separator, strict=True)
-            with suppress(csv.Error):
-                found = next(reader)
-                if len(found) == width or reader.line_num == 1:
-                    fields, used = found, reader.line_num
-        if used > 1 or line.strip():
-            yield block.first + at, fields
-        else:
-            counts["noted", BLANK] += 1
-        at += used
 
 
 # Writing
@@ -339,7 +324,7 @@ def table_bytes(frame: pl.DataFrame, format: str) -> bytes:
         plain = frame.with_columns(pl.col(pl.String).str.replace_all(r"[\t\r\n]", " "))
         plain.write_csv(content, separator="\t", quote_style="never")
     else:
-        write = {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[format]
+        write: Any = {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[format]
         write(content)
     return content.getvalue()
 

@@ -42,9 +42,9 @@ def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.Data
             f"no statement is about a target of recipe.targets or probe.targets ({chosen.height:,} given); those in "
             f"the file: {first(statements['target'].unique(maintain_order=True).to_list(), ', ')}"
         )
-    others = counted(statements.height - rows.height, "statement")
-    notices = [f"{others} left out, about none of the {chosen.height:,} targets"] * (rows.height < statements.height)
-    return rows.select(statements.columns), notices
+    others = statements.height - rows.height
+    notice = f"{counted(others, 'statement')} left out, about none of the {chosen.height:,} targets"
+    return rows.select(statements.columns), [notice] * bool(others)
 
 
 def list_of_runs(runs: Iterable[FinishedRun]) -> TargetList:
@@ -78,14 +78,11 @@ def about_targets(
         whole = {end: in_sense(name, pl.col(f"{end}_sense")) for end, name in whole.items()}
     rows = triples.drop(SENSES, strict=False)
     if match == "contains":
-        ends = [pl.col(end) if not with_senses else pl.when(whole[end].is_not_null()).then(end) for end in ENDS]
+        ends = [pl.when(whole[end].is_not_null()).then(end) for end in ENDS]  # null: in another sense
         text = triples.select(text=pl.concat_str(ends, separator="\n", ignore_nulls=True))["text"]
         return _named(rows, listed.found_in(without_others(text), targets["target"].to_list(), literal), targets)
     names = triples.select(name.alias(end) for end, name in whole.items()).with_row_index("at")
-    found = names.unpivot(ENDS, index="at", value_name="target").filter(
-        pl.col("target").is_in(targets["target"].implode())
-    )
-    return _named(rows, found.select("at", "target").sort("at", maintain_order=True), targets)
+    return _named(rows, names.unpivot(ENDS, index="at", value_name="target"), targets)
 
 
 def sentences_about_targets(
@@ -100,7 +97,7 @@ def sentences_about_targets(
     found = listed.found_in(text if literal else without_others(text), wanted, literal)
     if match != "contains" and sentences["term"].null_count() < sentences.height:
         of_term = sentences.select(target=listed.target_of(pl.col("term"), literal)).with_row_index("at").drop_nulls()
-        found = pl.concat([found.join(of_term, on="at", how="anti"), of_term]).sort("at", maintain_order=True)
+        found = pl.concat([found.join(of_term, on="at", how="anti"), of_term])
     return _named(sentences, found, targets)
 
 

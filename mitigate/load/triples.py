@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, filled, meant, path_of, report
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, filled, joined, meant, path_of, report
 from mitigate.load.table import TABLES, Column, Columns, layout_of, open_table, read_table
 from mitigate.package_data import rows_of
 from mitigate.settings import LONGEST_NAME, NAME
@@ -80,8 +80,7 @@ def load(
             frame = frame.with_columns(pl.coalesce(labels.list.eval(named).list.first(), labels.list.first()))
         return as_triples(place, frame, counts, own=own)
 
-    expected = " ".join(str(wanted[name]) for name in NAMES)
-    return Streamed(place, "triples", table, parse, expected, on_bad_line, own, needs_phrases=True)
+    return Streamed(place, "triples", table, parse, on_bad_line, own, needs_phrases=True)
 
 
 def columns_of(
@@ -116,8 +115,7 @@ def atomic(path: str | None, on_bad_line: OnBadLine = "error") -> Loaded | Strea
             f"data.path={place} has no train.tsv; give a folder with train.tsv and, optionally, dev.tsv and test.tsv, "
             "or a single file"
         )
-    files = [found[split] for split in ("train", "dev", "test") if split in found]
-    return Loaded(pl.concat(file.rows for file in files), [notice for file in files for notice in file.notices])
+    return joined([found[split] for split in ("train", "dev", "test") if split in found])
 
 
 def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
@@ -136,11 +134,9 @@ def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
             long = frame.unpivot(listed, index=index, variable_name="relation", value_name="tail")
             frame = _exploded(long.sort("row", maintain_order=True), NO_TAILS, counts)
         frame = _without(frame, "none", "the tail is 'none'", counts)
-        if "split" not in frame.columns:
-            frame = frame.with_columns(split=pl.lit(split))
-        return as_triples(path, frame, counts, published_names(), blanks=True)
+        return as_triples(path, frame, counts, published_names(), blanks=True, split=split)
 
-    return Streamed(path, "triples", table, parse, "head<TAB>relation<TAB>tail", on_bad_line)
+    return Streamed(path, "triples", table, parse, on_bad_line)
 
 
 def _exploded(frame: pl.DataFrame, reason: str, counts: Counts) -> pl.DataFrame:
@@ -179,7 +175,7 @@ def generations(
         rows = _without(rows, "", "the generation is empty", counts)
         return as_triples(place, rows, counts, published_names(), own, blanks=True)
 
-    return Streamed(place, "triples", table, parse, EXPECTED, on_bad_line, own)
+    return Streamed(place, "triples", table, parse, on_bad_line, own)
 
 
 def as_triples(
@@ -189,15 +185,15 @@ def as_triples(
     names: dict[str, str] | None = None,
     own: Sequence[Relation] = (),
     blanks: bool = False,
+    split: str = "train",
 ) -> pl.DataFrame:
-    """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; by default all valid and of split
-    train. Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted
-    in `counts`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
+    """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; by default all valid and of this split.
+    Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted in
+    `counts`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
 
     names: names of relations in this resource that differ from those of relations.csv. own: further relations. blanks:
     whether underscores stand for something left open ("buys ___"), and so stay."""
-    ends = pl.col("head", "tail")
-    absent = {"split": "train", "valid": "1"}
+    ends, absent = pl.col("head", "tail"), {"split": split, "valid": "1"}
     plain = frame.with_columns(
         (ends if blanks else ends.str.replace_all("_", " ", literal=True)).str.to_lowercase(),
         *(pl.lit(value).alias(name) for name, value in absent.items() if name not in frame.columns),
@@ -229,11 +225,10 @@ def read_relations(path: Path) -> list[Relation]:
     faults, found, names = Counts(), dict[str, Relation](), spellings()
     for row in rows.iter_rows(named=True):
         name, phrase, other = (" ".join((row.get(column) or "").split()) for column in wanted)
-        name = name.replace(" ", "_")
+        name, again = name.replace(" ", "_"), "again: case, blanks and underscores do not count"
         if not phrase or len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):
             report(path, [(row["row"], f"invalid name {name!r} (allowed: {NAME}) or a blank phrase")], faults)
-        elif spelt(name) in found:
-            report(path, [(row["row"], f"{name!r} again: case, blanks and underscores do not count")], faults)
+        report(path, [(row["row"], f"{name!r} {again}")] if spelt(name) in found else [], faults)
         found[spelt(name)] = Relation(names.get(spelt(name), name), phrase, other or phrase)
     describe(faults, None)
     if not found:

@@ -238,7 +238,7 @@ def make_plan(config: Config, scorers: Scorers) -> Plan:
         trains=bool(config.train),
         settings=settings,
         where=where,
-        about=about | ({"held_out": corpus.held_out.triples} if corpus.held_out else {}),
+        about=about | ({"held_out": corpus.triples.filter(split="test").height} if corpus.held_out else {}),
         notices=[*corpus.notices, *same_ratings(critic, people)],
         shown=config.shown_targets(targets),
         origin=described,

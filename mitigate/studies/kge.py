@@ -19,8 +19,11 @@ from torch import Tensor
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import replacing_folder
 from mitigate.finished import source_of
-from mitigate.load.graph import Graph, with_vectors
+from mitigate.load.graph import SPLITS, Graph
+from mitigate.load.graph import build as build_graph
 from mitigate.load.settings import Graph as GraphData
+from mitigate.load.stream import path_of
+from mitigate.load.table import not_read, open_lines
 from mitigate.measure import kge as measuring
 from mitigate.measure.base import AT_RANDOM, PERTURBED, PROJECTED, REGULARISED, measures
 from mitigate.measure.intervals import Bootstrap
@@ -38,6 +41,7 @@ from mitigate.report.table import Column, Table, as_text, figures, number, text
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train.kge import Penalty, Settings, fit
 from mitigate.train.settings import Embedding, Foreign
+from mitigate.words.outside_text import counted
 
 OTHERS = "all others"
 STEP = 0.01  # along the gradient of equation 1, the paper's learning rate (footnote 5)
@@ -318,6 +322,55 @@ def keep_embeddings(
     with replacing_folder(folder / "embeddings" / name) as part:
         network.save(part)
     return dict(network.facts)
+
+
+# Embeddings that another program trained
+
+
+def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """The triples of a graph for which a folder has vectors, and the vectors of its entities (n, dimension) and
+    relations (m, dimension), float32, in its order.
+
+    The folder has entities.npy and relations.npy, a row a vector, and entities.txt and relations.txt, an id a line.
+    Raises MitigateError for missing or damaged files, ids that repeat, numbers that are not finite, and where less than
+    half of the test triples, or none of a split, have vectors."""
+    place = path_of(path, "foreign", "FOLDER, with entities.npy, relations.npy, entities.txt, relations.txt", "model")
+    (entities, of_entities), (relations, of_relations) = (_vectors(place, part) for part in ("entities", "relations"))
+    if of_entities.shape[1] != of_relations.shape[1]:
+        raise MitigateError(
+            f"{path}: vectors of {of_entities.shape[1]} and of {of_relations.shape[1]} numbers; give those of one model"
+        )
+    kept = {}
+    for split in SPLITS:
+        ids = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, split).tolist()]
+        kept[split] = [(h, r, t) for h, r, t in ids if h in entities and r in relations and t in entities]
+    if 2 * len(kept["test"]) < len(graph.test) or not all(kept.values()):
+        raise MitigateError(
+            f"model.path has vectors for {len(kept['test']):,} of {len(graph.test):,} test triples: its ids are others "
+            f"than the graph's, such as the entity {graph.entities[0]!r} and the relation {graph.relations[0]!r}"
+        )
+    if lost := len(graph.triples) - sum(map(len, kept.values())):
+        notice = f"{counted(lost, 'triple')} left out: model.path has no vector for an entity or the relation"
+        of_entity = dict(zip(graph.entities, graph.entity_names, strict=True))
+        of_relation = dict(zip(graph.relations, graph.relation_names, strict=True))
+        graph = build_graph(kept, of_entity, of_relation, [*graph.notices, notice])
+    in_order = [entities[id_] for id_ in graph.entities], [relations[id_] for id_ in graph.relations]
+    return graph, of_entities[in_order[0]], of_relations[in_order[1]]
+
+
+def _vectors(folder: Path, part: str) -> tuple[dict[str, int], np.ndarray]:
+    """The row of each id, and the vectors of entities or of relations."""
+    path = folder / f"{part}.npy"
+    try:
+        array = np.load(path, allow_pickle=False)  # a pickle can run code
+    except (OSError, ValueError, EOFError) as error:
+        raise not_read(path, error, f"cannot be read ({error})") from error
+    ids = open_lines(folder / f"{part}.txt").read()[0]["statement"].to_list()
+    if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
+    if not len(array) == len(ids) == len(set(ids)):
+        raise MitigateError(f"{path}: {len(array):,} vectors, {len(set(ids)):,} different ids; give one for each")
+    return {id_: row for row, id_ in enumerate(ids)}, array.astype(np.float32)
 
 
 def check_interaction(graph: Graph, kind: str, entities: np.ndarray, relations: np.ndarray) -> None:

@@ -4,7 +4,8 @@ stories.
 
 A refused prompt has no story: it is counted, by group, and never labelled."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,12 @@ import polars as pl
 from mitigate import files
 from mitigate.errors import MitigateError, one_of
 from mitigate.finished import source_of
-from mitigate.load import prompts as prompt_files
 from mitigate.load.corpus import digest_of_relations, relations_in_training, triples_of
 from mitigate.load.statements import BETWEEN
-from mitigate.load.stream import Loaded, Streamed
-from mitigate.load.table import statement_lines
-from mitigate.load.targets import targets_of_statements, those_about
+from mitigate.load.stream import Counts, Loaded, Streamed, describe, report
+from mitigate.load.table import Column as FileColumn
+from mitigate.load.table import read_table, statement_lines
+from mitigate.load.targets import Wanted, targets_of_statements, those_about
 from mitigate.measure.base import key_of
 from mitigate.measure.compare import no_conclusion
 from mitigate.measure.harms import Measurement, tally, wordings
@@ -51,9 +52,19 @@ from mitigate.train.settings import Api
 from mitigate.train.stories import as_language_model, train_on_sentences
 from mitigate.triples import Parts
 from mitigate.words.outside_text import counted, whole_sentences
-from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, PROMPTS, REASONING, REFUSED, prompts
+from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, OWN, PROMPTS, REASONING, REFUSED, prompts
 from mitigate.words.relations import with_own
-from mitigate.words.targets import LISTED, PAPER, choose_targets, list_of, notice_of_own
+from mitigate.words.targets import (
+    CATEGORIES,
+    LISTED,
+    PAPER,
+    as_targets,
+    choose_targets,
+    list_of,
+    notice_of_own,
+    targets,
+)
+from mitigate.words.word_forms import article, plain
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the project's templates begin a text
@@ -289,9 +300,86 @@ def find_prompts(config: Config, train: pl.DataFrame | None = None) -> tuple[pl.
     if recipe.prompts is None:
         chosen = choose()
         return prompts(chosen, list_of(chosen)), chosen, []
-    loaded = prompt_files.load(recipe.prompts)
-    rows, chosen, notices = prompt_files.prompts_of_file(loaded.rows, wanted, choose)
-    return rows, chosen, [*loaded.notices, *notices]
+    given, oddities = read_prompts(recipe.prompts)
+    rows, chosen, notices = prompts_of_file(given, wanted, choose)
+    return rows, chosen, [*oddities, *notices]
+
+
+# Prompts of a user's file: each names the target that it is about, or has a slot for any target
+
+
+PROMPT_COLUMNS: dict[str, str | FileColumn] = {
+    "target": FileColumn(("target", "group"), optional=True),
+    "category": FileColumn(("category",), optional=True),
+    "template": FileColumn(("template", "id"), optional=True),
+    "prompt": "prompt",
+}
+EXPECTED = "expected columns prompt, target (or group), category, template (or id)"
+SLOT = re.compile(r"\{(a )?target\}", re.IGNORECASE)
+
+
+def read_prompts(path: str | Path) -> tuple[pl.DataFrame, list[str]]:
+    """The prompts of a file (row, and PROMPT_COLUMNS), and a sentence for each oddity. Targets are in the form of
+    lists, null for any target; prompts that differ in their target alone have one template, in the place of a name
+    their text with slots; it is null for a prompt by itself."""
+    place, counts, found, categories = Path(path), Counts(), list[tuple](), dict[str, str]()
+    rows, notices = read_table(place, PROMPT_COLUMNS, remedy=f"; {EXPECTED}")
+    for row in rows.iter_rows(named=True):
+        target, category, template, text = ((row.get(name) or "").strip() for name in PROMPT_COLUMNS)
+        word, has_slot = plain(target), bool(SLOT.search(text))
+        named = category or targets().get(word, "own")
+        named = plain(named) if plain(named) in CATEGORIES else named
+        fault = None if text else "a blank prompt"
+        if other := re.search(r"\{[^{}]*\}", SLOT.sub("", text)):
+            fault = f"unknown slot {other[0]!r}; allowed: {{target}}, {{a target}}"
+        elif text and not word and not has_slot:
+            how = "name one in a column target, or give the prompt a slot such as {target}"
+            fault = f"no target: {how}: {text[:60]!r}"
+        elif word and categories.setdefault(word, named) != named:
+            fault = f"the target {word!r} has the category {named!r}, and {categories[word]!r} above; leave one of them"
+        report(place, [(row["row"], fault)] if fault else [], counts)
+        found.append((row["row"], word or None, named, template or (text if has_slot else None), text))
+    describe(counts, None)
+    if not found:
+        raise MitigateError(f"{place} has no prompts; {EXPECTED}")
+    return pl.DataFrame(found, {"row": pl.UInt32, **dict.fromkeys(PROMPT_COLUMNS, pl.String)}, orient="row"), notices
+
+
+def fill(template: str, target: str) -> str:
+    """The template about a target: {target}, {a target} with its article; {Target} and {A target} with a capital."""
+
+    def word(slot: re.Match[str]) -> str:
+        filled = f"{article(target)} {target}" if slot[1] else target
+        return filled[:1].upper() + filled[1:] if slot[0][1].isupper() else filled
+
+    return SLOT.sub(word, template)
+
+
+def prompts_of_file(
+    rows: pl.DataFrame, wanted: Wanted, choose: Callable[[], pl.DataFrame]
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """The prompts (words.prompts.PROMPTS) of a file's rows (read_prompts), the targets (columns TARGETS) that they are
+    about, and notices.
+
+    wanted: the setting of targets; "all" and "data" are those of the rows. choose: returns the wanted targets, for
+    rows that name none, which are about each of them. Raises MitigateError where no row is about a wanted target."""
+    of_targets, of_all = rows.drop_nulls("target"), rows.filter(pl.col("target").is_null())
+    categories = dict(of_targets.select("target", "category").iter_rows())
+    is_chosen, notices = wanted is not None and wanted not in LISTED, list[str]()
+    chosen = choose() if is_chosen or of_all.height else as_targets([])
+    of_file = pl.col("target").replace_strict(categories, default="own", return_dtype=pl.String)
+    chosen = chosen.with_columns(category=pl.when(category="own").then(of_file).otherwise("category"))
+    if is_chosen and of_targets.height:
+        of_targets, notices = those_about(of_targets, chosen)
+    elif not is_chosen:
+        chosen = pl.concat([as_targets(categories), chosen]).unique("target", keep="first", maintain_order=True)
+    of_each = of_all.drop("target", "category").join(chosen.select("target", "category"), how="cross")
+    about = pl.concat([of_targets, of_each], how="diagonal").sort("row", maintain_order=True)
+    filled = [fill(*row) for row in about.select("prompt", "target").iter_rows()]
+    number = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32)
+    found = about.with_columns(pl.Series("prompt", filled, pl.String), kind=pl.lit(OWN), row=number)
+    is_named = pl.col("target").is_in(found["target"].unique().implode())
+    return found.select(list(PROMPTS)), chosen.filter(is_named), notices
 
 
 def tracked(config: Config, probe: Probe) -> dict[str, list[str]]:

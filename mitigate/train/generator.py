@@ -160,7 +160,7 @@ def open_generator(
     if model is None and trainable:
         return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
     try:
-        kind = kind_of(folder) if trainable or hub.is_seq2seq(folder) else LanguageModel
+        kind = kind_of(folder) if trainable or hub.read_facts(folder / hub.CONFIG).get("is_encoder_decoder") else LanguageModel
     except (ValueError, OSError) as error:
         raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:
