@@ -85,7 +85,7 @@ def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     assert "  note: 1 target not in the paper's list: gamer\n" in said
     page = (folder / "stories.html").read_text()
     about = "Of 6 sentences in 3 stories from mine.txt about 3 targets"
-    for words in ("content warning", about, "people are discussing about people from XYZ.", "1 bad line left out"):
+    for words in ("content warning", about, "1 bad line left out"):
         assert words in page
     assert (folder / "statements.tsv").read_text().splitlines()[:2] == ["target\tstatement", "nurse\tshe is a thief."]
     assert pl.read_parquet(folder / "score.parquet")["masked"].to_list()[2] == "this person is kind."
