@@ -13,8 +13,7 @@ from mitigate.files import replacing_folder
 from mitigate.models import hub, minilm
 from mitigate.models.comet import Comet
 from mitigate.models.hf import NO_PEFT, LanguageModel, Seq2Seq
-from mitigate.models.hf_layouts import CONFIG
-from mitigate.models.stored_tensors import read_facts
+from mitigate.models.stored_tensors import CONFIG, read_facts
 from mitigate.models.tail_prompts import TAGS, Layout
 from mitigate.stages import digest_of_values
 from mitigate.train import launch
