@@ -29,11 +29,10 @@ from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
 from mitigate.models import minilm
-from mitigate.models.decoder import Decoder, Padded
+from mitigate.models.decoder import Decoder, Padded, read_settings
 from mitigate.models.encoding import Encoding
 from mitigate.models.form import NO, PARENTS, TEXTS, UNKNOWN, YES, Form, fill_in, open_form
-from mitigate.models.hf_layouts import WEIGHTS, read_settings
-from mitigate.models.stored_tensors import sha256_of
+from mitigate.models.stored_tensors import WEIGHTS, sha256_of
 from mitigate.package_data import frame_of
 from mitigate.progress import progress
 from mitigate.recipes.config import Config

@@ -554,7 +554,6 @@ def write_report(
     other = stories.filter(pl.col("outcome") != ANSWERED).select(*PROMPTS, "outcome", "story")
     tables = {"targets": how.target_list.table(how.targets), "measures": metrics.overall, "stories": per_story}
     tables |= {f"targets_{column}": frame for column, frame in frames.items()} | {"without_story": other}
-    tables["prompts"] = metrics.table.filter(by="prompt").select("group", "measure", "scorer", "value", "low", "high")
     made = page(
         metrics,
         scorers=how.scorers,
@@ -607,7 +606,7 @@ def page(
         sections=[
             sections.measures(rows, REFUSALS),
             Section("Answers", _answers(rows, outcomes, frames, scorers)),
-            Section("Differences between targets", _differences(rows, scorers)),
+            Section("Differences between targets", [_differences(rows)]),
             sections.gallery(frames, scorers, chosen),
             sections.target_section(frames, statements, scorers, scorers),
             Section("Stories", [_examples(per_story, scorers)]),
@@ -681,25 +680,14 @@ def _answers(
     return parts
 
 
-def _differences(rows: pl.DataFrame, scorers: Sequence[str]) -> list[Part]:
-    """Disparity beside chance, and harms by prompt."""
+def _differences(rows: pl.DataFrame) -> Table | None:
+    """Disparity beside chance."""
     caption = "Disparity over targets, beside that of stories permuted among the targets of their prompt (p: how many "
     caption += "of these are as large)."
     signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
     whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
     line, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]
-    chance = crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
-    harms = {f"{mean} {name}": f"{name} {mean}".replace("-", "−") for name in scorers for mean in MEANS.values()}
-    if not (figure(rows, "refused") or {"value": 0})["value"]:
-        rows = rows.filter(pl.col("measure") != "refused")
-    groups: dict[str, Any] = {"down": lambda row: row["group"], "across": "{measure} {scorer}".format_map}
-    groups |= {"section": lambda row: "", "decimals": 1}
-    caption = "By prompt; XYZ, or a slot in braces, stands for the target: percent of a target's sentences, mean over "
-    caption += "the targets that the prompt is about, and the 95 % interval over these."
-    shown = rows.filter(by="prompt")["group"].unique(maintain_order=True).head(SHOWN).implode()
-    families = rows.filter(pl.col("group").is_in(shown), by="prompt")
-    by_prompt = crossed(caption, families, {"refused ": "refused", **harms}, first="prompt", **groups)
-    return [chance, Fold("Prompts", [by_prompt]) if by_prompt else None]
+    return crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
 
 
 def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:

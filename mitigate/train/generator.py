@@ -13,6 +13,7 @@ from mitigate.files import replacing_folder
 from mitigate.models import hub, minilm
 from mitigate.models.comet import Comet
 from mitigate.models.hf import NO_PEFT, LanguageModel, Seq2Seq
+from mitigate.models.stored_tensors import CONFIG, read_facts
 from mitigate.models.tail_prompts import TAGS, Layout
 from mitigate.stages import digest_of_values
 from mitigate.train import launch
@@ -160,7 +161,8 @@ def open_generator(
     if model is None and trainable:
         return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
     try:
-        kind = kind_of(folder) if trainable or hub.read_facts(folder / hub.CONFIG).get("is_encoder_decoder") else LanguageModel
+        is_plain = not trainable and not read_facts(folder / CONFIG).get("is_encoder_decoder")
+        kind = LanguageModel if is_plain else kind_of(folder)
     except (ValueError, OSError) as error:
         raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:
