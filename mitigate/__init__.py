@@ -19,8 +19,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.measure.intervals import Bootstrap
     from mitigate.measure.run import measure_quality
     from mitigate.policies import Drop, Policy, apply_policy
-    from mitigate.probe.beams import probe_generator
-    from mitigate.probe.likelihood import held_out_likelihood
+    from mitigate.probe.beams import held_out_likelihood, probe_generator
     from mitigate.score.base import make_scorer
     from mitigate.train.base_model import Start
     from mitigate.train.generator import TrainingSettings, open_generator, train_generator
@@ -39,7 +38,7 @@ PLACES = {  # the module of each name; of all others it is mitigate.library
     "MitigateError": "errors",
     "Start": "train.base_model",
     "about_targets": "load.targets",
-    "held_out_likelihood": "probe.likelihood",
+    "held_out_likelihood": "probe.beams",
     "make_scorer": "score.base",
     "measure_harms": "measure.harms",
     "measure_quality": "measure.run",

@@ -16,8 +16,7 @@ from mitigate.measure.results import Results, measured
 from mitigate.measure.run import measure_filter
 from mitigate.models.tail_prompts import Beam
 from mitigate.policies import Rerank
-from mitigate.probe.beams import held_out_prompts, probe_generator
-from mitigate.probe.likelihood import held_out_likelihood
+from mitigate.probe.beams import held_out_likelihood, held_out_prompts, probe_generator
 from mitigate.score.labeller import label_statements
 from mitigate.train.base_model import find_start
 from mitigate.train.generator import examples

@@ -45,6 +45,60 @@ class Tracking:
     model: bool = place("whether the trained model is uploaded")
 
 
+@group("score.bert")
+class Bert:
+    model: Place = setting("sequence classifier of regard: a folder, or a name on the Hugging Face hub")
+
+
+@group("score.frames")
+class OfFrames:
+    run: Place | None = setting("finished run of recipe=frames, whose model the scorer frames uses")
+
+
+@group("score.judge")
+class Judge:
+    model: Place | None = setting("language model that rates here: a folder, a name on the hub, or a GGUF file")
+    url: Text | None = setting("OpenAI-compatible address, up to /v1; null: no text leaves this machine")
+    name: Text | None = setting("name of the endpoint's model")
+    key: Text | None = place("variable of the environment with the endpoint's key; null: no key is sent")
+
+
+OF_JUDGE = ("judge.key", "judge.concurrency")  # how it is asked
+FOLDER = "its folder: of a run of recipe=classifier; null: the shipped one"
+
+
+@group("score")
+class Score:
+    sentiment: Name | None = served("scorer of sentiment: vader, or another of score.scorers")
+    regard: Name | None = served("scorer of regard: minilm, ngram, bert, or another of score.scorers")
+    extra: list[Name] = served("further scorers, such as [keyword,ngram]")
+    plausibility: Parts | None = setting(f"plausibility classifier of what is probed; null: none; {FOLDER}")
+    people_valid: Parts | None = setting(f"people-valid classifier of what is probed; null: none; {FOLDER}")
+    critic: Parts | None = setting(f"people-valid classifier that policies rank and filter by; null: none; {FOLDER}")
+    engine: Literal["local", "ray"] = place("where statements are labelled: in this process, or by workers of Ray")
+    workers: int = place("number of Ray workers, each with a core of its own", ge=1, le=100_000)
+    bert: Bert = fact()
+    frames: OfFrames = fact()
+    judge: Judge = fact()
+    scorers: Parts = setting("scorers by name, each a class (_target_) and its arguments", where=OF_JUDGE)
+
+
+@group("probe")
+class Probe:
+    targets: Wanted = setting("targets to probe: all, data, a list or FILE.csv", serve="words or file")
+    fewest: int = served("fewest training triples about a target with probe.targets=data", ge=1, le=10**9)
+    new_targets: bool = served("whether a word that resembles a target of the list is one of your own, and no slip")
+    relations: list[Name] | None = served(
+        "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
+    )
+    heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
+    beams: int = served("beam width", ge=1, le=1000)
+    top: int = served("tails that are kept of each beam search", ge=1, le=1000)
+    max_length: int = served("longest tail, in tokens", ge=1, le=512)
+    precision: Literal["fp32", "bf16"] = served("number format; fp32 is exact")
+    device: Device = place("device; auto: a GPU where there is one")
+
+
 @group("recipe")
 class Recipe:
     """Name and function of a recipe. reads: groups and top-level settings that decide what it finds: the run folder's
@@ -116,22 +170,6 @@ class Stories(Shows):
 class Primary:
     harm: list[Text] = setting("metrics of harm that a claim may rest on: the first that all runs have")
     quality: list[Text] = setting("metrics of quality that a claim may rest on: the first that all runs have")
-
-
-@group("probe")
-class Probe:
-    targets: Wanted = setting("targets to probe: all, data, a list or FILE.csv", serve="words or file")
-    fewest: int = served("fewest training triples about a target with probe.targets=data", ge=1, le=10**9)
-    new_targets: bool = served("whether a word that resembles a target of the list is one of your own, and no slip")
-    relations: list[Name] | None = served(
-        "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
-    )
-    heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
-    beams: int = served("beam width", ge=1, le=1000)
-    top: int = served("tails that are kept of each beam search", ge=1, le=1000)
-    max_length: int = served("longest tail, in tokens", ge=1, le=512)
-    precision: Literal["fp32", "bf16"] = served("number format; fp32 is exact")
-    device: Device = place("device; auto: a GPU where there is one")
 
 
 @group("compare")
