@@ -13,7 +13,7 @@ from compared_runs import edit, make_run
 from mitigate.measure import compare
 from mitigate.measure.results import Results
 from mitigate.report import mitigate
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 
 
 def lede(html: str) -> str:

@@ -23,7 +23,7 @@ from mitigate.recipes.job import Job, open_job, say, say_verdict
 from mitigate.report import compare as report
 from mitigate.report.page import write
 from mitigate.stages import in_folder
-from mitigate.tracking.headlines import headline_differences, summary
+from mitigate.tracking import headline_differences, summary
 from mitigate.triples import TEMPLATES
 from mitigate.words.outside_text import literal, with_texts
 
