@@ -16,7 +16,7 @@ from mitigate.measure.results import Results
 from mitigate.measure.run import untrained, untrained_notices
 from mitigate.report import mitigate
 from mitigate.score.labels import LONG, long_texts
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 
 
 def lede(html: str) -> str:

@@ -16,7 +16,7 @@ from mitigate.load.graph import load
 from mitigate.measure.base import VARIANTS, find
 from mitigate.models.kge import Embeddings
 from mitigate.studies.kge import TITLES, check_interaction, with_vectors
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 from mitigate.train.kge import Settings, fit
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]

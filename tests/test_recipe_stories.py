@@ -16,7 +16,7 @@ from command import UNDRAWN, metrics_of
 from small_models import save_neox
 
 from mitigate.models.hf import LanguageModel
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
 

@@ -120,6 +120,7 @@ def run(config: Config) -> float | None:
             "match": "as the file says" if resource.kind == "statements" else match,
             **{f"{scorer.name} scorer": scorer.fingerprint for scorer in labeller.scorers},
         }
+        notes = frame_of("paper_audit_notes.csv", infer_schema=False)  # on differences from the paper's figures
         found = job.stage(
             "report",
             write_report,
@@ -130,7 +131,7 @@ def run(config: Config) -> float | None:
             resource,
             rows,
             stated=paper_figures(paper) if paper else None,
-            explained=paper_notes(paper) if paper else [],
+            explained=notes.filter(resource=paper)["note"].to_list() if paper else [],
             title=title,
             demonstration=DEMONSTRATED if described["demonstration"] else False,
             chosen=config.shown_targets(targets),
@@ -426,11 +427,6 @@ def paper_figures(resource: str) -> pl.DataFrame:
     """The paper's figures of a resource (place, figure, key, value), from data/paper_audit.csv."""
     rows = frame_of("paper_audit.csv", infer_schema=False).filter(resource=resource)
     return rows.drop("resource").cast({"value": pl.Float64})
-
-
-def paper_notes(resource: str) -> list[str]:
-    """Notes on differences from the paper's figures, with measure=paper, from data/paper_audit_notes.csv."""
-    return frame_of("paper_audit_notes.csv", infer_schema=False).filter(resource=resource)["note"].to_list()
 
 
 def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:

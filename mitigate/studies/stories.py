@@ -47,9 +47,8 @@ from mitigate.stages import Result, as_parquet
 from mitigate.train import launch
 from mitigate.train.base_model import Start, origin_facts
 from mitigate.train.comet import Settings
-from mitigate.train.generator import as_it_is
+from mitigate.train.generator import as_it_is, as_language_model, train_on_sentences
 from mitigate.train.settings import Api
-from mitigate.train.stories import as_language_model, train_on_sentences
 from mitigate.triples import Parts
 from mitigate.words.outside_text import counted, whole_sentences
 from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, OWN, PROMPTS, REASONING, REFUSED, prompts
@@ -72,7 +71,11 @@ CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the pr
 
 def run(config: Config) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
-    probe, sampling, scorers = find_probe(config), sampling_of(config), Scorers(config.score).labelling
+    probe, recipe, scorers = find_probe(config), config.recipe, Scorers(config.score).labelling
+    begins = getattr(config.model, "prompt", None) == "chat" and recipe.prompts is None and not recipe.post_train
+    instruction = recipe.instruction or (CONTINUE if begins and not is_file(config) else "{prompt}")
+    given = {name: getattr(recipe, name) for name in SAMPLING}
+    sampling = Sampling(seed=config.seed, instruction=instruction, **given)
     targets, target_list = probe.targets.select("target", "category"), list_of(probe.targets)
     labeller = config.labeller(scorers, target_list)
     measure, intervals = config.measure, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
@@ -190,20 +193,16 @@ def is_file(config: Config) -> bool:
     return config.data.name == "stories" and config.data.path is not None
 
 
-def sampling_of(config: Config) -> Sampling:
-    """The settings of generation, with the text that a prompt is given in."""
-    recipe = config.recipe
-    begins = getattr(config.model, "prompt", None) == "chat" and recipe.prompts is None and not recipe.post_train
-    instruction = recipe.instruction or (CONTINUE if begins and not is_file(config) else "{prompt}")
-    return Sampling(seed=config.seed, instruction=instruction, **{name: getattr(recipe, name) for name in SAMPLING})
-
-
 def find_probe(config: Config) -> Probe:
     """Prompts and generator, with all faults of settings and input raised here. No endpoint is asked yet."""
     if is_file(config):
         return _of_file(config)
     model, policy = config.model, Scorers(config.score).policy(config.policy)
-    check_policy(policy)
+    fault = "puts control tokens before heads, and stories have none" if policy.tags() is not None else ""
+    if choice_of(policy):
+        fault = "acts on the search for tails, and stories are sampled: their figures would be called the policy's"
+    if fault:
+        raise MitigateError(f"policy={policy.name} {fault}. Set policy=none, or one that filters")
     if isinstance(model, Api):
         check_trained(model, bool(config.recipe.post_train), policy)
         if model.prompt not in (allowed := ("chat", "text")):
@@ -272,15 +271,6 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
     generator = f"{base} after {config.data.name}, policy {config.policy.name}"
     notices = [*corpus.notices, *notices]
     return Probe(rows, chosen, generator, digest, notices, start, device, resource=resource)
-
-
-def check_policy(policy: Policy) -> None:
-    """Raise MitigateError for a policy that acts on the search for tails, which stories do not have."""
-    fault = "puts control tokens before heads, and stories have none" if policy.tags() is not None else ""
-    if choice_of(policy):
-        fault = "acts on the search for tails, and stories are sampled: their figures would be called the policy's"
-    if fault:
-        raise MitigateError(f"policy={policy.name} {fault}. Set policy=none, or one that filters")
 
 
 def check_tells(start: Start) -> None:
@@ -568,15 +558,12 @@ def write_report(
     )
     write(made, folder, "stories.html")
     files.write(folder / "statements.tsv", statement_lines(sentences))
-    files.write(folder / "stories.txt", as_lines(stories))
-    return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
-
-
-def as_lines(stories: pl.DataFrame) -> str:
-    """The stories, and refusals in words, as lines `prompt|||story`, as recipe=stories reads them with data=stories."""
+    # Lines `prompt|||story`, refusals too, as recipe=stories reads them with data=stories.
     one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
     rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
-    return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
+    lines = rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series()
+    files.write(folder / "stories.txt", "".join(f"{line}\n" for line in lines))
+    return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
 
 
 def page(
