@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from ratings_example import PAIR, WORDS, rated
 
-from mitigate.load.ratings import most_say
 from mitigate.measure.agreement import (
     classification,
     fleiss_of,
@@ -21,7 +20,7 @@ from mitigate.measure.ratings import (
     prediction_powered,
     ratings_needed,
 )
-from mitigate.triples import fold_other
+from mitigate.triples import fold_other, most_say
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(

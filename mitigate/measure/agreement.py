@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.ratings import RESOURCES, most_say
+from mitigate.load.ratings import RESOURCES
 from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.package_data import frame_of
@@ -25,6 +25,7 @@ from mitigate.triples import (
     LabelCache,
     Scorer,
     fold_other,
+    most_say,
 )
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}

@@ -14,13 +14,12 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from mitigate.load.ratings import target_of
 from mitigate.measure.base import ENDS
 from mitigate.measure.compare import Change
 from mitigate.measure.intervals import FEW_TARGETS, jackknife
 from mitigate.triples import NEUTRAL
 from mitigate.words.relations import parse_sentence
-from mitigate.words.targets import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList, target_of
 
 FIGURES = {"polarised": pl.col("label") != NEUTRAL, "valid": pl.col("quality")}
 """Percentages of votes: not neutral, and making sense."""
