@@ -36,11 +36,10 @@ class Corpus:
     def facts(self) -> dict[str, str]:
         """Splits and a user's relations, for the record of a run."""
         counts = self.triples["split"].value_counts().sort("split").iter_rows()
-        found = {"triples by split": ", ".join(f"{split} {count:,}" for split, count in counts)}
-        if self.held_out:
-            found["held out"] = self.held_out
         own = [f"{one.name}: “{one.phrase}”, neutral “{one.neutral_phrase}”" for one in self.own_relations]
-        return found | ({"own relations": "; ".join(own)} if own else {})
+        by_split = ", ".join(f"{split} {count:,}" for split, count in counts)
+        found = {"triples by split": by_split, "held out": self.held_out, "own relations": "; ".join(own)}
+        return {name: text for name, text in found.items() if text}
 
 
 def corpus_of(

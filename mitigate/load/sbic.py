@@ -52,20 +52,18 @@ PUBLISHED = {**COLUMNS, "post": "post", **LISTS, "unit": "WorkerId"}
 def read_annotations(folder: Path) -> pl.DataFrame:
     """All annotations in a folder (columns ANNOTATIONS), except those of posts without a letter or a digit. Raises
     MitigateError where no file is of the corpus, and for a damaged one."""
-    rows, is_empty = list[tuple](), True
+    rows = list[tuple]()
     for path in sorted(folder.rglob("*")):
         words = re.findall(r"[a-z]+", str(path.relative_to(folder)).lower())
         part = next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
         if not part or not path.is_file() or not (columns := _columns_of(path)):
             continue
-        is_empty = False
         for row in read_table(path, columns)[0].iter_rows(named=True):
             text, key = " ".join(html.unescape(row["post"] or "").split()), normalise(row["post"] or "")
             unit = (row["unit"] or str(row["row"])) if "unit" in row else None
-            choices = map(_choices(path, row).get, CHOICES)
-            facts = (path.name, part, text, key, unit, *choices)
+            facts = (path.name, part, text, key, unit, *map(_choices(path, row).get, CHOICES))
             rows += [(*facts, *texts) for texts in _texts(row)]
-    if is_empty:
+    if not rows:
         raise MitigateError(
             f"{folder} has no file of the corpus; allowed: {ALLOWED}, or files with the published columns, named or in "
             "folders by split: train, validation, test"
