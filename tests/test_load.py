@@ -17,8 +17,8 @@ from mitigate.load import conceptnet, statements, table, triples
 from mitigate.load.conceptnet import read_triples
 from mitigate.load.stream import Counts, Loaded, Streamed
 from mitigate.load.triples import read_relations
+from mitigate.score.labels import not_english
 from mitigate.triples import TRIPLES
-from mitigate.words.english import not_english
 from mitigate.words.relations import Relation, comet_relations
 from mitigate.words.targets import targets
 

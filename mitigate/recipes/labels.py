@@ -18,9 +18,9 @@ from mitigate.recipes.job import open_job, say, say_notes
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.base import IDENTITY
 from mitigate.score.labeller import Labeller, label_statements
+from mitigate.score.labels import not_english
 from mitigate.stages import digest_of_values
 from mitigate.triples import OTHER, Scorer
-from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
