@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from mitigate.models import hub
 from mitigate.models.encoder import device_of_states, token_batches
-from mitigate.models.hf import load_model, load_tokenizer
+from mitigate.models.hf import load_tokenizer
 from mitigate.models.stored_tensors import sha256_of_each
 from mitigate.score.people import Crowd2, PeopleValid
 
@@ -27,7 +27,7 @@ class CausalStates:
         folder = hub.locate(str(base), seq2seq=False)
         self.sha256 = sha256_of_each(sorted([*folder.glob("*.safetensors"), *folder.glob("tokenizer*.json")]))
         self.tokenizer = load_tokenizer(folder)
-        model = load_model(AutoModelForCausalLM, folder).to(device_of_states())
+        model = hub.opened(AutoModelForCausalLM, folder).to(device_of_states())
         self.model = model.eval().base_model
         num_layers = self.model.config.num_hidden_layers
         self.layer = max(1, round(num_layers / 2))

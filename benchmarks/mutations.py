@@ -6,14 +6,16 @@
 A mutant is one change of one line: a comparison or an arithmetic operator replaced, a condition negated, `and` for
 `or`, an integer raised by one, a call statement removed, two arguments swapped. Only tests that reach the changed
 statement, in their own or in another process, are run; where all of them pass, the whole files in which they stand,
-since a run that several tests share is computed by the first of them alone. A mutant that runs for longer than the
-limit counts as caught."""
+since a run that several tests share is computed by the first of them alone. Of a statement that no test reaches (it is
+executed when its module is imported), and of all where nothing has been traced, files that import the module are run,
+those first that are named like it. A mutant that runs for longer than the limit counts as caught."""
 
 import argparse
 import ast
 import csv
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -159,7 +161,7 @@ class Marked(ast.NodeTransformer):
         yield statement
 
 
-def trace(mutants: list[Mutant], notes: Path) -> None:
+def trace(mutants: list[Mutant], notes: Path, jobs: int) -> None:
     """Run the tests once in a copy with notes, which go to a file of lines: place, tab, test."""
     notes.unlink(missing_ok=True)
     with copied() as copy:
@@ -169,18 +171,34 @@ def trace(mutants: list[Mutant], notes: Path) -> None:
             tree = marked.visit(ast.parse((copy / path).read_text(encoding="utf-8")))
             (copy / path).write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
         environment = environment_of(copy) | {"MUTANTS": str(notes.resolve())}
-        subprocess.run([*PYTEST, "-n", "auto", "--dist", "worksteal"], cwd=copy, env=environment, check=False)
+        subprocess.run([*PYTEST, "-n", str(jobs), "--dist", "worksteal"], cwd=copy, env=environment, check=False)
 
 
 def outcome(number: int, mutant: Mutant, reached: list[str]) -> dict[str, object]:
     """Whether the tests catch a mutant, and which of them does. reached: the tests that reach it."""
     tests = random.Random(mutant.start).sample(reached, min(MOST_TESTS, len(reached)))
-    caught, by = run(tests, mutant) if tests else ("not reached", "")
+    caught, by = run(tests, mutant) if tests else ("no", "")
     if caught == "no":
-        caught, by = run(sorted({name.split("::")[0] for name in tests})[:MOST_FILES], mutant)
+        files = sorted({name.split("::")[0] for name in tests}) or importing(mutant.path)
+        caught, by = run(files[:MOST_FILES], mutant) if files else ("not reached", "")
     print(f"{number} {mutant.path}:{mutant.line} {mutant.kind}: {caught} {by}", flush=True)
     place = {"number": number, "path": mutant.path, "line": mutant.line, "kind": mutant.kind, "change": mutant.text}
     return {**place, "tests": len(reached), "caught": caught, "by": by}
+
+
+def importing(path: str) -> list[str]:
+    """The files of tests that import the module of a path or are named like it; those named like it or its folder come
+    first, then small ones."""
+    module = Path("mitigate", Path(path).relative_to("mitigate") if path.startswith("mitigate/") else path)
+    package, folder, name = ".".join(module.parent.parts), module.parent.name, module.stem
+    imports = re.compile(rf"from {package}\.{name} import|from {package} import .*\b{name}\b")
+    files = [
+        file
+        for file in (ROOT / "tests").glob("test_*.py")
+        if name in file.stem or imports.search(file.read_text(encoding="utf-8"))
+    ]
+    files.sort(key=lambda file: (name not in file.stem, folder not in file.stem, file.stat().st_size))
+    return [f"tests/{file.name}" for file in files]
 
 
 def run(names: list[str], mutant: Mutant) -> tuple[str, str]:
@@ -205,8 +223,10 @@ def copied() -> Iterator[Path]:
     """A copy of the tree."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place, "checkout")
-        shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
+        shutil.copytree(ROOT, copy, symlinks=True, ignore=NOT_COPIED)  # mitigate/models is a link to models/
         (copy / "outputs").mkdir()
+        if (ROOT.parent / "shared").is_dir():  # data and cases, which tests look for beside the checkout
+            (copy.parent / "shared").symlink_to(ROOT.parent / "shared")
         yield copy
 
 
@@ -243,10 +263,10 @@ def main() -> None:
     given = parser.parse_args()
     mutants = draw(given.number, given.seed)
     if given.action == "trace":
-        trace(mutants, given.notes)
+        trace(mutants, given.notes, given.jobs)
         return
     reached: dict[int, set[str]] = {number: set() for number in range(len(mutants))}
-    for line in given.notes.read_text(encoding="utf-8").splitlines():
+    for line in given.notes.read_text(encoding="utf-8").splitlines() if given.notes.is_file() else ():
         place, test = line.split("\t", 1)
         reached[int(place)].add(test)
     numbers = given.only if given.only is not None else list(reached)

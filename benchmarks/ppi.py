@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.library import scorer
 from mitigate.load.ratings import FILTERED, RESOURCES, read_rated
-from mitigate.measure.ratings import prediction_powered, ratings_needed
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, plain, polarity
+from mitigate.studies.humans import prediction_powered, ratings_needed
 from mitigate.triples import NEUTRAL, ROLES
 from mitigate.words.relations import parse_sentence
 

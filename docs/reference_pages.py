@@ -103,7 +103,7 @@ def _row(one: Measure) -> tuple[Cell, ...]:
     unit = one.unit if one.unit != "count" else ""
     span = RANGES.get(one.unit, "0 or more")
     source = f" {one.source}." if one.source else ""
-    better = re.sub(" is (better|best)", "", one.said_better) or "–"
+    better = {"up": "higher", "down": "lower", "none": "–"}[one.better]
     return f"`{one.key}`{papers}", f"{one.title}: {one.meaning}{source}", f"{unit} {span}".strip(), better
 
 

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mitigate.models import minilm
 from mitigate.models.beam import beam_search
 from mitigate.models.decoder import Decoder, DecoderReading, Padded
 from mitigate.models.encoding import Encoding
@@ -121,7 +120,7 @@ class Comet(nn.Module):
     ) -> "Comet":
         """An untrained COMeT that knows words and phrases from all-MiniLM-L6-v2."""
         encoding = Encoding.of_encoder(folder)
-        return cls(minilm.causal(folder, dropout), encoding, *regimen(folder, layout, relation)).eval()
+        return cls(Decoder.from_encoder(folder, dropout), encoding, *regimen(folder, layout, relation)).eval()
 
     @classmethod
     def load(cls, folder: Path, layout: Layout | None = None, relation: str | None = None) -> "Comet":

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -161,6 +162,21 @@ class Decoder(nn.Module):
         if self.bias is not None:
             self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
         self.config = replace(self.config, vocab_size=vocab_size)
+
+    @classmethod
+    def from_encoder(cls, folder: Path, dropout: float = 0.1) -> "Decoder":
+        """A decoder that starts from the weights of all-MiniLM-L6-v2; its head is the word embeddings and a bias of 0.
+
+        A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
+        position embeddings once and for all."""
+        with torch.device("meta"):  # no random weights are drawn
+            decoder = cls(DecoderConfig(**hf_layouts.read_settings(folder, of_encoder=True) | {"dropout": dropout}))
+        names = [name for name in decoder.state_dict() if name != "bias"]
+        tensors = {**hf_layouts.read_tensors(folder, "minilm", names), "bias": torch.zeros(decoder.config.vocab_size)}
+        decoder.load_state_dict(tensors, assign=True)
+        with safe_open(folder / hf_layouts.WEIGHTS, "pt") as file:
+            decoder.position_embedding.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
+        return decoder
 
     @classmethod
     def load(cls, folder: Path, dropout: float | None = None) -> "Decoder":

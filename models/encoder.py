@@ -68,8 +68,7 @@ def load_encoder(folder: Path) -> Any:
     class Encoder(BertModel):
         _keys_to_ignore_on_load_unexpected = {"pooler"}  # noqa: RUF012  else transformers reports them
 
-    with hub.no_bars():
-        return hub.opened(Encoder, folder, add_pooling_layer=False, dtype=torch.float32).eval()
+    return hub.opened(Encoder, folder, add_pooling_layer=False).eval()
 
 
 def mean(states: Tensor, mask: Tensor | None) -> Tensor:

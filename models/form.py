@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
 
 from mitigate.models.encoding import Encoding
-from mitigate.models.hub import no_bars, without_code
+from mitigate.models.hub import without_code
 from mitigate.models.stored_tensors import read_facts, write_facts
 
 CHOICES = ("lewd", "offensive", "intent", "targeted", "ingroup")
@@ -129,8 +129,7 @@ class Allowed(LogitsProcessor):
 
 def open_form(folder: Path) -> tuple[Form, Any]:
     """The form of a folder and its network, of transformers."""
-    with no_bars():
-        return Form.load(folder), without_code(AutoModelForCausalLM, folder).eval()
+    return Form.load(folder), without_code(AutoModelForCausalLM, folder).eval()
 
 
 @torch.inference_mode()

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
+from inspect import signature
 from itertools import takewhile
 from pathlib import Path
 from pickle import UnpicklingError
@@ -39,7 +40,6 @@ from mitigate.models.beam import beam_search, drawn
 from mitigate.models.chat_api import conversation
 from mitigate.models.encoder import TOKENS, pad, token_batches
 from mitigate.models.heads import REGARD
-from mitigate.models.hf_layouts import base_of, is_adapter
 from mitigate.models.stored_tensors import sha256_of_each
 from mitigate.models.tail_prompts import TAIL_TOKENS, Beam, as_trained, regimen, tagged
 
@@ -52,7 +52,6 @@ TASK = "Complete the sentence in a few words:"
 ANSWER = "\nAnswer:"
 """The end of a message to a model without a chat template; its answer then begins with a space."""
 ALPHA = 16  # an adapter's output is multiplied by ALPHA / rank
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
 NO_PEFT = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0"
 
 
@@ -75,9 +74,8 @@ class Pretrained(nn.Module):
         system: str | None = None,
         lora: Mapping[str, Any] | None = None,
     ) -> None:
-        """system: the system prompt of a chat; lora: the low-rank adapters that are trained in place of the weights:
-        rank, base, their base's name in a saved adapter (None: its folder), and save, "merged" with the weights of the
-        base, or "adapter", alone."""
+        """system: the system prompt of a chat; lora: the rank of the low-rank adapters that are trained in place of the
+        weights."""
         super().__init__()
         self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
         self.tokenizer = tokenizer
@@ -99,8 +97,8 @@ class Pretrained(nn.Module):
         lora: Mapping[str, Any] | None = None,
     ) -> Self:
         """The model of a Hugging Face folder, in float32; one that was trained here gets the prompts that it was
-        trained with. An adapter is added to its base's weights. lora: None, or of rank 0: all
-        weights would be trained. prompt: one of PROMPTS; None: as it was trained.
+        trained with. lora: None, or of rank 0: all weights would be trained. prompt: one of PROMPTS; None: as it was
+        trained.
 
         Raises ValueError where that cannot be done: no end token, no chat template, or another layout or prompt."""
         prompt = prompt_of(folder, prompt, cls.PROMPTS)
@@ -109,13 +107,13 @@ class Pretrained(nn.Module):
         if prompt == "chat":
             check_chat(tokenizer, folder, system)
         lora = lora if lora and lora["rank"] else None
-        found = cls(load_model(cls.AUTO, folder), tokenizer, how.relation, prompt, system, lora)
+        found = cls(hub.opened(cls.AUTO, folder), tokenizer, how.relation, prompt, system, lora)
         found.tags = how.tags
         return found.eval()
 
     def save(self, folder: Path, *, as_comet: bool = True) -> None:
-        """Write the files that AUTO, AutoTokenizer and `generate` read, of a model with adapters the adapters alone;
-        as_comet: with the wording of the prompts that it was trained with."""
+        """Write the files that AUTO, AutoTokenizer and `generate` read; as_comet: with the wording of the prompts that
+        it was trained with."""
         config = self.model.config
         if as_comet:
             config.comet_relation, config.comet_prompt = self.relation, self.prompt
@@ -124,11 +122,7 @@ class Pretrained(nn.Module):
             if hasattr(config, "comet_layout"):  # of a COMeT that the model was before
                 del config.comet_layout
         with hub.no_bars():
-            if isinstance(self.model, PreTrainedModel):
-                self.model.save_pretrained(folder)
-            else:  # peft asks the hub for the base's vocabulary, unless it is told to save no embeddings
-                self.model.save_pretrained(folder, save_embedding_layers=False)
-                config.save_pretrained(folder)
+            self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     @property
@@ -192,22 +186,23 @@ class Pretrained(nn.Module):
         are always the same. Raises ValueError without peft."""
         if self.lora is None:
             return
-        peft = _peft()
+        try:
+            import peft
+        except ModuleNotFoundError as error:
+            raise ValueError(NO_PEFT) from error
         config = peft.LoraConfig(
             task_type="SEQ_2_SEQ_LM" if self.model.config.is_encoder_decoder else "CAUSAL_LM",
             r=self.lora["rank"],
             lora_alpha=ALPHA,
             target_modules="all-linear",
         )
-        base = self.lora.get("base") or self.model.name_or_path
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
             torch.manual_seed(self.lora["rank"])
             self.model = peft.get_peft_model(self.model, config)
-        self.model.peft_config["default"].base_model_name_or_path = base
 
     def end_training(self) -> None:
-        """Merge adapters into the weights, unless they are to be saved alone."""
-        if self.lora and self.lora.get("save") != "adapter":
+        """Merge adapters into the weights."""
+        if self.lora:
             self.model = self.model.merge_and_unload()
 
     def padded(self, texts: Sequence[Sequence[int]], side: str = "right") -> tuple[Tensor, Tensor]:
@@ -238,9 +233,14 @@ class LanguageModel(Pretrained):
         return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)])
-        logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
-        return logits, [len(prompt) - 1 for prompt in prompts]
+        # Texts end in the same column, so that the logits of the last columns suffice: a large vocabulary's are dear.
+        tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)], "left")
+        kept = max(map(len, tails))
+        how = {"position_ids": (mask.cumsum(1) - 1).clamp(min=0), "logits_to_keep": kept}
+        known = signature(getattr(self.model, "get_base_model", lambda: self.model)().forward).parameters
+        how = {name: value for name, value in how.items() if name in known}
+        logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False, **how).logits[:, -kept:]
+        return logits, [kept - len(tail) for tail in tails]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens that each text is begun with, what the tokenizer puts before a text included; in a chat, the
@@ -409,29 +409,6 @@ def load_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def load_model(auto: Any, folder: Path) -> Any:
-    """The model of a folder, by one of transformers' AutoModel classes. An adapter is added to the weights of its base,
-    in float32. Raises ValueError without peft and for weights that are a pickle, OSError where the base is not at
-    hand."""
-    if not is_adapter(folder):
-        with hub.no_bars():
-            return hub.opened(auto, folder, dtype=torch.float32)
-    peft, base = _peft(), hub.locate(base_of(folder))
-    hub.refuse_pickles(folder, ADAPTER_WEIGHTS)
-    with hub.no_bars(), warnings.catch_warnings(action="ignore"):
-        model = hub.opened(auto, base, dtype=torch.float32)
-        # peft leaves the base's weights frozen, and they may be trained further.
-        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().requires_grad_(True)
-
-
-def _peft() -> Any:
-    try:
-        import peft
-    except ModuleNotFoundError as error:
-        raise ValueError(NO_PEFT) from error
-    return peft
-
-
 # Sampling
 
 
@@ -477,17 +454,15 @@ class AnswerProbabilities:
     tokenizer has a chat template, the message is that of a user and the answer that of the assistant."""
 
     def __init__(self, folder: Path) -> None:
-        """The model of a Hugging Face folder, or an adapter with its base. Raises ValueError and OSError as
+        """The model of a Hugging Face folder. Raises ValueError and OSError as
         LanguageModel.load, and ValueError for a chat template that fails."""
-        self.model, self.tokenizer = load_model(AutoModelForCausalLM, folder).eval(), load_tokenizer(folder)
+        self.model, self.tokenizer = hub.opened(AutoModelForCausalLM, folder).eval(), load_tokenizer(folder)
         self.is_chat = self.tokenizer.chat_template is not None
         if self.is_chat:
             check_chat(self.tokenizer, folder)
-        folders = [folder, hub.locate(base_of(folder))] if is_adapter(folder) else [folder]
         suffixes = (".json", ".safetensors", ".jinja", ".model", ".tiktoken")
-        files = sorted(path for one in folders for path in one.iterdir() if path.suffix in suffixes)
-        self.sha256 = sha256_of_each(files)
-        """A hash of the files of model and tokenizer, and of an adapter's base."""
+        self.sha256 = sha256_of_each(sorted(path for path in folder.iterdir() if path.suffix in suffixes))
+        """A hash of the files of model and tokenizer."""
 
     def prompt(self, message: str) -> str:
         """The text that the answer follows."""
@@ -564,10 +539,8 @@ class SequenceClassifier:
     def load(cls, name: str) -> Self:
         """A model of the hub, or of a folder. Raises ValueError when it cannot be had, or its labels not be read."""
         try:
-            with hub.no_bars():  # a tenth faster than with the fused kernel at ten tokens
-                model = hub.whole(
-                    AutoModelForSequenceClassification, name, dtype=torch.float32, attn_implementation="eager"
-                )
+            how: dict[str, Any] = {"dtype": torch.float32, "attn_implementation": "eager"}  # a tenth faster than fused
+            model = hub.whole(AutoModelForSequenceClassification, name, **how)
             return cls(model, hub.without_code(AutoTokenizer, name))
         except (OSError, UnpicklingError) as error:
             raise ValueError(

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone
 
 
 def _named(ours: str, theirs: str) -> dict[str, str]:
@@ -80,16 +79,6 @@ _MINILM = Layout(
     transposed=False,
 )
 LAYOUTS = {"gpt1": _GPT1, "gpt2": _GPT2, "minilm": _MINILM}
-
-
-def is_adapter(folder: Path) -> bool:
-    """Return whether a folder has the configuration of an adapter."""
-    return (folder / ADAPTER).is_file()
-
-
-def base_of(folder: Path) -> str:
-    """The name or folder of the model that the adapter of a folder belongs to."""
-    return str(read_facts(folder / ADAPTER, ["base_model_name_or_path"])["base_model_name_or_path"])
 
 
 def read_settings(folder: Path, *, of_encoder: bool = False) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_ba
 from safetensors import SafetensorError
 from transformers.utils import logging
 
-from mitigate.models.hf_layouts import ADAPTER, CONFIG
+from mitigate.models.hf_layouts import CONFIG
 from mitigate.models.stored_tensors import ANEW, read_facts, sha256_of
 
 WEIGHTS = "model*.safetensors"
@@ -36,7 +36,7 @@ def locate(
         return from_gguf(Path(name), cache)
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
     has_tokenizer = any(path for pattern in TOKENIZER for path in folder.glob(pattern))
-    if not any((folder / file).is_file() for file in (CONFIG, ADAPTER)):
+    if not (folder / CONFIG).is_file():
         below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{CONFIG}"))
         meant = f"; did you mean {below[0]}?" if below else ""
         if below or seq2seq is not None:  # a tokenizer alone is of use, too
@@ -45,7 +45,7 @@ def locate(
         return folder
     if not has_tokenizer:
         raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
-    if (folder / CONFIG).is_file() and seq2seq != is_seq2seq(folder):
+    if seq2seq != bool(read_facts(folder / CONFIG).get("is_encoder_decoder")):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]
         raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
@@ -97,13 +97,6 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
     return folder
 
 
-def is_seq2seq(folder: Path) -> bool:
-    """Return whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one
-    that is no JSON."""
-    path = folder / CONFIG  # which the folder of a mere tokenizer may lack
-    return path.is_file() and bool(read_facts(path).get("is_encoder_decoder"))
-
-
 def _from_hub(name: str, revision: str | None) -> Path:
     try:
         how: dict[str, Any] = {"revision": revision, "allow_patterns": FILES}
@@ -120,20 +113,14 @@ def _from_hub(name: str, revision: str | None) -> Path:
 
 
 def opened(kind: Any, folder: Path, **options: Any) -> Any:
-    """The model of a folder, by a class of transformers such as AutoModelForCausalLM. Raises ValueError for a model
-    that needs code of its own or pickled weights, and ValueError or OSError for a damaged one."""
-    refuse_pickles(folder)
-    return whole(kind, folder, use_safetensors=True, **options)
-
-
-def refuse_pickles(folder: Path, weights: str = WEIGHTS) -> None:
-    """Check that pickles are not the only weights in a folder, and raise ValueError if they are. weights: the pattern
-    of files to be read."""
-    if not any(folder.glob(weights)) and (pickled := sorted(folder.glob("*.bin"))):
+    """The model of a folder in float32, by a class of transformers such as AutoModelForCausalLM. Raises ValueError for
+    a model that needs code of its own or pickled weights, and ValueError or OSError for a damaged one."""
+    if not any(folder.glob(WEIGHTS)) and (pickled := sorted(folder.glob("*.bin"))):
         raise ValueError(
             f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "
-            f"it as {weights.replace('*', '')} (transformers and peft: model.save_pretrained), where you trust it"
+            "it as model.safetensors (transformers: model.save_pretrained), where you trust it"
         )
+    return whole(kind, folder, use_safetensors=True, dtype="float32", **options)
 
 
 def whole(kind: Any, folder: Path | str, **options: Any) -> Any:
@@ -149,7 +136,7 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
     """Load a folder or a name with a class of transformers, without running code that comes with it. Raises
     ValueError where the model needs its own code, and for damaged files."""
     try:
-        with _loading:
+        with _loading, no_bars():
             return kind.from_pretrained(folder, trust_remote_code=False, **options)
     except ValueError as error:
         if "trust_remote_code" not in str(error):

@@ -1,15 +1,9 @@
-"""all-MiniLM-L6-v2: where its files are, and the causal decoder it can start."""
+"""all-MiniLM-L6-v2: where its files are, and their hashes."""
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from safetensors import safe_open
 
 from mitigate.models.stored_tensors import sha256_of
-
-if TYPE_CHECKING:
-    from mitigate.models.decoder import Decoder
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
@@ -43,23 +37,3 @@ def locate(folder: Path | None = None) -> Path:
         if (found := sha256_of(path)) != expected:
             raise ValueError(f"{path} has SHA-256 {found}, not {expected}: it is damaged or of another revision")
     return Path(folder)
-
-
-def causal(folder: Path, dropout: float = 0.1) -> "Decoder":
-    """A decoder that starts from the encoder's weights; its head is the word embeddings and a bias of 0.
-
-    A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
-    position embeddings once and for all."""
-    import torch  # which locate does without
-
-    from mitigate.models import hf_layouts
-    from mitigate.models.decoder import Decoder, DecoderConfig
-
-    with torch.device("meta"):  # no random weights are drawn
-        decoder = Decoder(DecoderConfig(**hf_layouts.read_settings(folder, of_encoder=True) | {"dropout": dropout}))
-    names = [name for name in decoder.state_dict() if name != "bias"]
-    tensors = {**hf_layouts.read_tensors(folder, "minilm", names), "bias": torch.zeros(decoder.config.vocab_size)}
-    decoder.load_state_dict(tensors, assign=True)
-    with safe_open(folder / WEIGHTS, "pt") as file:
-        decoder.position_embedding.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
-    return decoder

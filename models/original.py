@@ -52,7 +52,14 @@ def load(
         raise ValueError(
             f"{checkpoint} is not of the original COMeT: it has other tensors or words; {WANTED}"
         ) from error
-    return Comet(decoder, _encoding(found["vocab"], end, folder), layout, relation).eval()
+    vocab, tokenizer = found["vocab"], Tokenizer.from_file(str(folder / TOKENIZER))
+    special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
+    encoding = Encoding(tokenizer, start=None, end=end, pad=PAD)
+    encoding.add(special)
+    differing = [token for token, number in vocab.items() if tokenizer.token_to_id(token) != number]
+    if differing or encoding.vocab_size != len(vocab):
+        raise ValueError(f"{folder} needs the tokenizer.json of openai-gpt; {len(differing)} words are others")
+    return Comet(decoder, encoding, layout, relation).eval()
 
 
 def _decoder(checkpoint: Path, found: dict[str, Any], dropout: float) -> Decoder:
@@ -75,17 +82,6 @@ def _decoder(checkpoint: Path, found: dict[str, Any], dropout: float) -> Decoder
     decoder = Decoder(DecoderConfig("gpt1", vocab_size, POSITIONS, layers=layers, dropout=dropout, **sizes))
     decoder.load_state_dict({name: tensor_of(stored, "gpt1", name) for name in decoder.state_dict()})
     return decoder
-
-
-def _encoding(vocab: dict[str, int], end: int, folder: Path) -> Encoding:
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-    special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
-    encoding = Encoding(tokenizer, start=None, end=end, pad=PAD)
-    encoding.add(special)
-    differing = [token for token, number in vocab.items() if tokenizer.token_to_id(token) != number]
-    if differing or encoding.vocab_size != len(vocab):
-        raise ValueError(f"{folder} needs the tokenizer.json of openai-gpt; {len(differing)} words are others")
-    return encoding
 
 
 class _Unpickler(pickle.Unpickler):

@@ -16,11 +16,7 @@ from mitigate.words.targets import PAPER, targets
 UNTRUSTED = '<script>alert("a & b")</script>'  # would break a page that trusts its texts
 NAMES = pl.DataFrame(list(targets().items()), ["target", "category"], orient="row")[::21]
 HOW = Measurement(NAMES, {"sentiment": ("sentiment", "paper")}, PAPER, Bootstrap(resamples=50))
-ABOUT: dict[str, Any] = {
-    "name": "mine-1a2b3c4d",
-    "command": "python -m mitigate",
-    "chosen": NAMES["target"][:2].to_list(),
-}
+ABOUT: dict[str, Any] = {"name": "mine-1a2b", "command": "python -m mitigate", "chosen": NAMES["target"][:2].to_list()}
 
 
 def statements(each: int = 10) -> pl.DataFrame:
@@ -31,16 +27,9 @@ def statements(each: int = 10) -> pl.DataFrame:
         for place, (target, category) in enumerate(NAMES.iter_rows())
         for number in range(each)
     ]
-    schema = {
-        "target": pl.String,
-        "category": pl.String,
-        "relation": pl.String,
-        "tail": pl.String,
-        "sentiment": pl.Int8,
-    }
-    said = pl.DataFrame(rows, schema, orient="row").with_columns(
-        head="target", sentiment_strength=0.9 * pl.col("sentiment")
-    )
+    schema = {**dict.fromkeys(("target", "category", "relation", "tail"), pl.String), "sentiment": pl.Int8}
+    said = pl.DataFrame(rows, schema, orient="row")
+    said = said.with_columns(head="target", sentiment_strength=0.9 * pl.col("sentiment"))
     return said.with_columns(statement=pl.format("{} is {}", "target", "tail"))
 
 
@@ -52,9 +41,7 @@ def results(said: pl.DataFrame) -> Results:
 def example_audit(**more: Any) -> Page:
     """An audit, with figures of the paper beside its own."""
     said = statements()
-    beside = pl.DataFrame(
-        {"place": ["Table 4"], "figure": ["of a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]}
-    )
+    beside = pl.DataFrame({"place": ["Table 4"], "figure": ["a"], "key": ["D_R"], "paper": [2000.0], "ours": [1000.0]})
     about = {**ABOUT, "frames": HOW.tables(tally(said, ["sentiment"])), "statements": said, "beside": beside, **more}
     relations = audit.by_relation(said.lazy(), ["sentiment"])
     about |= {"explained": ["It differs."], "relations": relations}

@@ -4,9 +4,6 @@ from pathlib import Path
 
 from mitigate.studies import classifier
 
-TARGETS = ("lawyer", "nurse", "teacher", "farmer", "pilot", "judge", "baker", "priest", "chef", "sailor")
-SAID = {"lazy": "3", "from out of town": "3", "at work": "2", "in town": "2", "kind": "1"}  # and what its raters say
-
 
 def shrink() -> None:
     """Train the classifiers of this process in seconds."""
@@ -23,9 +20,7 @@ def write_regard(root: Path) -> Path:
     for folder in ("regard", "humans", "conceptnet100k"):
         (root / folder).mkdir(parents=True)
     said = [("thief", -1), ("table", 0), ("hero", 1)] * 20
-    lines = [
-        f"target{number}\t{label}\t{word} {number} is a this person\n" for number, (word, label) in enumerate(said)
-    ]
+    lines = [f"target{number}\t{label}\t{word} {number} is this person\n" for number, (word, label) in enumerate(said)]
     (root / "regard" / "bert_labels_conceptnet.tsv").write_text("".join(lines))
     for name in ("train_other", "dev", "test"):
         (root / "regard" / f"nlgbias_{name}.tsv").write_text(f"1\tXYZ was kind in {name}\n")
@@ -43,21 +38,6 @@ def write_plausibility(root: Path) -> Path:
     said = [f"IsA\tcat {i}\tpet\nUsedFor\tpen {i}\twrite\n" for i in range(20)]
     (folder / "train100k.txt").write_text("".join(said))
     for name in ("dev1", "dev2", "test"):
-        (folder / f"{name}.txt").write_text(
-            "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
-        )
-    return root
-
-
-def write_crowd(root: Path) -> Path:
-    """Statements with the votes of raters, other targets first in each resource, so that no two are the same; those of
-    COMeT with votes on validity."""
-    (root / "humans").mkdir(parents=True)
-    rows = [(f"{target} is {said}", vote) for target in TARGETS for said, vote in SAID.items() for _ in range(3)]
-    for number, resource in enumerate(("ConceptNet", "GenericsKB", "COMeT")):
-        mine = rows[number * 15 :]
-        (root / "humans" / f"{resource}_sentences.txt").write_text("".join(f"{text}\n" for text, _ in mine))
-        (root / "humans" / f"{resource}_bias_labels.txt").write_text("".join(f"{vote}\n" for _, vote in mine))
-    valid = "".join("1\n" if vote == "2" else "2\n" for _, vote in mine)
-    (root / "humans" / "COMeT_quality_labels.txt").write_text(valid)
+        told = "IsA\tcat\tpet\t1\nUsedFor\tpen\twrite\t1\nIsA\tcat\twrite\t0\nUsedFor\tcat\tpen\t0\n"
+        (folder / f"{name}.txt").write_text(told)
     return root

@@ -50,6 +50,11 @@ def here(monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
     return 0
 
 
+def metrics_of(folder: Path) -> dict[str, Any]:
+    """The metrics.json of a run folder."""
+    return json.loads((folder / "metrics.json").read_text())
+
+
 def recipe_is(monkeypatch: pytest.MonkeyPatch, recipe: Callable[[Any], object]) -> None:
     """Lets commands call this function in the place of a recipe."""
     monkeypatch.setattr("mitigate.recipes.config.imported", lambda *_: recipe)

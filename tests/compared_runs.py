@@ -15,12 +15,10 @@ import polars as pl
 from omegaconf import OmegaConf
 
 from mitigate.files import digest_of, sealed
-from mitigate.measure.contrasts import Plan, differences, make_plan
 from mitigate.measure.harms import measure_harms
 from mitigate.measure.results import Results
-from mitigate.recipes.compare import write_page
+from mitigate.recipes.compare import Plan, differences, make_plan, write_page
 
-POLICIES = (("none", 0.7), ("both", 0.9))
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
 LABELS = [(scorer, template) for scorer in ("sentiment", "regard") for template in ("paper", "neutral")]

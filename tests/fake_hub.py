@@ -42,9 +42,8 @@ def serving() -> Iterator[Hub]:
                 self.answer(200, {"errors": [], "warnings": []})
             elif "/preupload/" in self.path:
                 asked = json.loads(body)["files"]
-                self.answer(
-                    200, {"files": [{**file, "uploadMode": "regular", "shouldIgnore": False} for file in asked]}
-                )
+                how = {"uploadMode": "regular", "shouldIgnore": False}
+                self.answer(200, {"files": [file | how for file in asked]})
             elif "/commit/" in self.path:
                 self.commit(body)
             else:
@@ -54,14 +53,10 @@ def serving() -> Iterator[Hub]:
             name = self.path.removeprefix("/api/").partition("/commit/")[0]
             lines = [json.loads(line) for line in body.splitlines()]
             kept = hub.files.setdefault(name, {})
-            kept |= {
-                line["value"]["path"]: base64.b64decode(line["value"]["content"])
-                for line in lines
-                if line["key"] == "file"
-            }
-            self.answer(
-                200, {"success": True, "commitOid": "1" * 40, "commitUrl": f"{hub.address}/me/x/commit/{'1' * 40}"}
-            )
+            sent = [line["value"] for line in lines if line["key"] == "file"]
+            kept |= {file["path"]: base64.b64decode(file["content"]) for file in sent}
+            place = f"{hub.address}/me/x/commit/{'1' * 40}"
+            self.answer(200, {"success": True, "commitOid": "1" * 40, "commitUrl": place})
 
         def do_GET(self) -> None:
             hub.requests.append(self.path)

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from torch import Tensor
+from torch.nn import functional as F
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -25,7 +28,7 @@ from transformers import (
 )
 
 from mitigate.models.comet import Comet
-from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.decoder import UNSEEN, Decoder, DecoderConfig
 from mitigate.models.encoding import Encoding
 from mitigate.models.minilm import locate
 from mitigate.models.tail_prompts import Layout
@@ -122,9 +125,7 @@ def save_gpt1(folder: Path, texts: list[str], width: int = 32) -> Path:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.BPEDecoder(suffix="</w>")
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=["<unk>"], end_of_word_suffix="</w>")
     tokenizer.train_from_iterator(texts, trainer)
     shape = {"n_embd": width, "n_layer": 2, "n_head": 4, "n_positions": 64}
     OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=tokenizer.get_vocab_size(), **shape)).save_pretrained(folder)
@@ -175,6 +176,29 @@ def save_t5(folder: Path, texts: list[str]) -> Path:
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     shape = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
     config = T5Config(vocab_size=tokenizer.get_vocab_size(), decoder_start_token_id=0, **shape)
-    return _save_language_model(
-        folder, T5ForConditionalGeneration(config), tokenizer, eos_token="</s>", pad_token="<pad>"
-    )
+    model = T5ForConditionalGeneration(config)
+    return _save_language_model(folder, model, tokenizer, eos_token="</s>", pad_token="<pad>")
+
+
+class TextsApart:
+    """A row looks at itself and the earlier rows of its text, but not at those that unseen (rows,) marks. (An
+    `Attention`.)"""
+
+    def __init__(self, lengths: Sequence[int], unseen: Tensor | None = None) -> None:
+        self.lengths = list(lengths)
+        self.unseen = torch.zeros(sum(lengths), dtype=torch.bool) if unseen is None else unseen
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        texts = zip(*(rows.split(self.lengths) for rows in (query, key, value, self.unseen)), strict=True)
+        return torch.cat([self._alone(*text) for text in texts])
+
+    def _alone(self, query: Tensor, key: Tensor, value: Tensor, unseen: Tensor) -> Tensor:
+        length = len(query)
+        bias = torch.full((length, length), UNSEEN).triu(1) + UNSEEN * unseen
+        query, key, value = (rows.transpose(0, 1) for rows in (query, key, value))
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias.to(query.dtype)).transpose(0, 1)
+
+
+def rows_of(texts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Tokens (rows,) of all texts in order, and the position (rows,) of each in its text."""
+    return torch.tensor(list(chain.from_iterable(texts))), torch.cat([torch.arange(len(text)) for text in texts])

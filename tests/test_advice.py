@@ -1,6 +1,5 @@
 """Advice works: each remedy that a message gives is followed on the input that produced the message, and helps.
-
-Remedies are settings that take the place of those of the same name, or that are left out ("~key")."""
+Remedies are settings that take the place of those of the same name."""
 
 import copy
 import re
@@ -16,21 +15,19 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from kge_graphs import planted, write_graph
 from omegaconf import DictConfig, OmegaConf
-from recipe_commands import STATEMENTS, STORIES
 from small_models import save_gpt1, save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
-from mitigate.probe.beams import PartsInMemory, check_search, find_device
-from mitigate.recipes import filter, labels
+from mitigate.probe.beams import PartsInMemory
+from mitigate.recipes import labels
 from mitigate.recipes.config import Config, check_trained, configured, find_start
 from mitigate.recipes.scorers import Scorers
 from mitigate.studies import audit, kge
 from mitigate.studies.stories import find_probe
-from mitigate.train import launch
 from mitigate.train.generator import check_training
-from mitigate.words.targets import choose_targets
 
+STORIES = "the lawyer was|||the lawyer was kind. She won.\nthe nurse was|||The nurse was bad. He lost.\n"
 HEADER = "head\trelation\ttail\n"
 LINES = "".join(
     f"{head}\tCapableOf\t{tail}\n"
@@ -44,7 +41,6 @@ INPUTS = {
     "plurals.tsv": TRIPLES.replace("\tCapableOf", "s\tCapableOf"),
     "inside.tsv": HEADER + "".join(f"old {line}\n" for line in LINES.splitlines()),
     "odd.tsv": HEADER + "lawyer\tLikesToSee\ta judge\nlawyer\tCapableOf\twalk\nnurse\tCapableOf\thelp people\n",
-    "statements.tsv": STATEMENTS,
     "stories.txt": STORIES,
     "sentences.txt": "the lawyer is kind\nthe nurse reads\n",
     "texts.csv": "id,said\n1,he is kind\n2,she reads\n",
@@ -55,36 +51,14 @@ LLAMA = f"model=hf model.base=$llama {TRIPLES_FILE}"
 KGE = "recipe=kge dry_run=true $graph kge.sensitive=gender kge.values=[male,female] kge.fewest=5"
 AUDIT = "recipe=audit data=triples"
 OF_SENTENCES = "recipe=audit data=sentences data.path=$sentences.txt"
-OF_STATEMENTS = "data=statements data.path=$statements.tsv"
 TEXTS = "recipe=labels score.regard=null texts=[kind]"
 STORY = f"recipe=stories {LLAMA} recipe.post_train=true"
 NO_STORIES = "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama"
 CASES = {  # of each step: settings that it refuses, what its message says, and remedies that help
-    "policy": [
-        ("policy=both policy.scorers=[rude]", "allowed: sentiment, regard", "policy.scorers=[sentiment]"),
-    ],
-    "filter": [
-        (
-            "recipe=filter dry_run=true policy=rerank",
-            "such as policy=both_neutral, or run recipe=",
-            "policy=both_neutral",
-        )
-    ],
     "ledger": [
         ("policy=both", "set policy.template=neutral or policy.scope", "policy.template=neutral"),
         ("policy=both_neutral", "or policy.scope=person_heads", "policy.scope=person_heads", "policy=none"),
     ],
-    "search": [
-        ("probe.top=20", "at most probe.beams=10", "probe.top=10", "probe.beams=20"),
-        ("probe.device=cuda", "set probe.device=cpu or auto", "probe.device=cpu", "probe.device=auto"),
-    ],
-    "targets": [
-        ("probe.targets=lawyers", "allowed: all, data, a list", "probe.targets=all", "probe.targets=data"),
-    ],
-    "training": [
-        ("trainer.batch_size=1 trainer.devices=2", "set trainer.batch_size=2 or more", "trainer.batch_size=2")
-    ],
-    "roles": [("score.sentiment=null score.regard=null", "such as score.sentiment=vader", "score.sentiment=vader")],
     "load": [
         ("data=triples data.path=$odd.tsv", "or leave such triples out with", "data.on_bad_line=skip"),
         ("data=triples data.path=$lines.tsv", "by their numbers", "data.columns={head: 1, relation: 2, tail: 3}"),
@@ -176,19 +150,8 @@ def _audit(config: Config) -> None:
     audit.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
-def _search(config: Config) -> None:
-    check_search(config.probe.beams, config.probe.top)
-    find_device(config.probe.device)
-
-
 STEPS: dict[str, Callable[[Config], object]] = {
-    "policy": lambda config: Scorers(config.score).policy(config.policy),
-    "filter": filter.run,
     "ledger": _ledger,
-    "search": _search,
-    "targets": lambda config: choose_targets(config.probe.targets),
-    "training": lambda config: launch.check(config.training()[0], **config.training()[1]),
-    "roles": lambda config: Scorers(config.score).labelling,
     "load": _load,
     "start": _start,
     "audit": _audit,
@@ -206,7 +169,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(content)
     texts = files("mitigate").joinpath("data/sample/test.txt").read_text(encoding="utf-8").splitlines()
     save_llama(folder / "llama", texts)
-    save_gpt1(folder / "gpt1", texts)
     save_gpt1(folder / "run" / "model", texts)
     return folder
 
@@ -214,8 +176,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def filled(text: str, place: Path) -> str:
     """The text with the inputs' places."""
     graph = " ".join(write_graph(place / "graph", planted(people=120)))
-    text = text.replace("$graph", graph).replace("$triples_file", TRIPLES_FILE)
-    return re.sub(r"\$(\w+)", lambda found: f"{place}/{found[1]}", text)
+    return re.sub(r"\$(\w+)", lambda found: f"{place}/{found[1]}", text.replace("$graph", graph))
 
 
 def settings_of(text: str) -> list[str]:
@@ -240,6 +201,6 @@ def test_what_a_message_advises_helps(step: str, case: Sequence[str], place: Pat
         follow(step, settings_of(given), place)
     assert says in str(refused.value)
     for remedy in map(settings_of, remedies):
-        names = [setting.lstrip("~").partition("=")[0] for setting in remedy]
+        names = [setting.partition("=")[0] for setting in remedy]
         left = [setting for setting in settings_of(given) if setting.partition("=")[0] not in names]
-        follow(step, [*left, *(setting for setting in remedy if not setting.startswith("~"))], place)
+        follow(step, [*left, *remedy], place)

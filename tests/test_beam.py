@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 import torch
-from texts_apart import TextsApart, rows_of
+from small_models import TextsApart, rows_of
 from torch import Tensor, nn
 from torch.nn import functional as F
 

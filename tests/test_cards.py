@@ -86,9 +86,8 @@ def datasheet(**known: Any) -> str:
 @pytest.mark.parametrize("which", ["card", "stories", "datasheet"])
 def test_cards_have_no_markup_of_a_name(which: str) -> None:
     rows = ledger(20, reason=pl.lit(HOSTILE), relation=pl.lit(HOSTILE))
-    hostile: dict[str, Any] = dict.fromkeys(
-        ("name", "base_model", "base_license", "data", "policy", "license"), HOSTILE
-    )
+    hostile: dict[str, Any] = {"data": HOSTILE, "policy": HOSTILE, "license": HOSTILE}
+    hostile |= dict.fromkeys(("name", "base_model", "base_license"), HOSTILE)
     hostile |= {"command": f"{HOSTILE}\n```\n# x", "notices": [HOSTILE], "ledger": rows}
     hostile |= {"metrics": {f"{HOSTILE}/O-": 1.0}, "scorers": [HOSTILE], "verdict": HOSTILE}
     hostile |= {"prompt": HOSTILE if which == "card" else ""}
@@ -120,4 +119,4 @@ def test_the_licence_of_a_model_is_that_of_data_and_base(data: str | None, base:
     matter = yaml.safe_load(text.split("---\n", 2)[1])
     assert matter["license"] == licence
     assert (matter.get("license_name") == f"{data} and {base}") == (licence == "other")
-    assert ("is not known: both licences must be" in text) == (licence == "unknown")
+    assert ("It is not known whether this model may be given to others" in text) == (licence == "unknown")

@@ -51,11 +51,7 @@ def test_other_files_are_read() -> None:
 REFUSED: list[tuple[str, Callable[[str], Any], str]] = [
     ("generations_open.jsonl", statements.sentences, "name the column of the texts: 'data.columns={statement: NAME}'"),
     ("bad_types.jsonl", lambda path: triples.load(path).rows, ":4: not JSON(.|\n)*:5: not an object(.|\n)*:6: a blank"),
-    (
-        "turn4/class_labels.csv",
-        partial(statements.load, label_column="label"),
-        "data.labels={0: prejudice, 1: neutral, ",
-    ),
+    ("turn4/class_labels.csv", partial(statements.load, label_column="label"), "data.labels={0: prejudice, 1: neutral"),
     ("turn4/cp1252.csv", triples.load, "the file seems to be in CP1252. Convert it: .* iconv -f CP1252 -t UTF-8"),
     ("openke", graph.load, "."),  # not read, in a sentence
     ("turn4/labelstudio.csv", lambda path: read_answers([Path(path)], ["101", "102", "103"], 1), ":5: no label"),

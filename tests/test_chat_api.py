@@ -104,7 +104,7 @@ def test_fields_of_the_body_and_the_system_prompt() -> None:
         (
             400,
             {"error": {"message": f"no {SECRET} {'x' * 999}"}},
-            r"HTTP 400 for the model small \(.*no \*\*\* x{200,}\);",
+            r"HTTP 400 for the model small .*no \*\*\* x{200,}\);",
         ),
         (429, {"error": {"code": "insufficient_quota", "message": "pay"}}, r"HTTP 429 for the model small \(.*pay\)"),
     ],

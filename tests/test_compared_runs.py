@@ -1,13 +1,18 @@
-"""Run folders read as data: what is checked, and that nothing of a foreign folder is resolved or believed."""
+"""Run folders read as data: what is checked, that nothing of a foreign folder is resolved or believed, and which run is
+a baseline: the latest that is whole and differs by its policy alone."""
 
+import json
+import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 from compared_runs import edit, make_run, seal
 
 from mitigate.errors import MitigateError
-from mitigate.finished import open_run, read_runs, recipe_of, short_names
+from mitigate.finished import find_beside, open_run, read_runs, recipe_of, short_names
 
 USED = ("statements.parquet", "results.parquet")
 
@@ -83,3 +88,33 @@ def test_runs_are_named_by_what_tells_them_apart() -> None:
     assert list(short_names({"x-aaaaaaaa": none, "x-bbbbbbbb": both})) == ["none", "both"]
     assert list(short_names({"x-aaaaaaaa": both, "x-bbbbbbbb": other})) == ["both, seed 1", "both, seed 2"]
     assert list(short_names({"x-aaaaaaaa": both, "x-bbbbbbbb": both})) == ["both, aaaaaaaa", "both, bbbbbbbb"]
+
+
+ONE = {"relations": ("IsA",), "num_targets": 2}
+
+
+def found(outputs: Path, settings: dict[str, Any], fingerprint: str) -> str | None:
+    run = find_beside(outputs, settings, fingerprint).get("none")
+    return run.folder.name if run else None
+
+
+def test_a_baseline_differs_by_its_policy_alone_and_is_the_latest_that_is_whole(tmp_path: Path) -> None:
+    baseline = make_run(tmp_path, "none", **ONE)
+    baseline = baseline.rename(tmp_path / "mitigate-none-made_up-none_at_all-seed1-0123abcd")
+    folder = make_run(tmp_path, "both", **ONE)
+    settings = yaml.safe_load((folder / "config.yaml").read_text())
+    source = json.loads((folder / "metrics.json").read_text())["fingerprint"]
+    assert found(tmp_path, settings, source) == baseline.name
+    for other in ({"policy": {"name": "none"}}, {"seed": 2}, {"trainer": {"max_steps": 7}}):
+        assert found(tmp_path, settings | other, source) is None
+    assert found(tmp_path, settings, "of other targets") is None
+    assert found(tmp_path / "elsewhere", settings, source) is None
+
+    later = tmp_path / baseline.name.replace("0123abcd", "4567abcd")
+    make_run(tmp_path, "none", **ONE).rename(later)
+    os.utime(baseline / "manifest.json", (1, 1))
+    assert found(tmp_path, settings, source) == later.name
+    (later / "metrics.json").write_text("{}")
+    assert found(tmp_path, settings, source) == baseline.name
+    seal(later)
+    assert found(tmp_path, settings, source) == baseline.name  # as its metrics name no fingerprint

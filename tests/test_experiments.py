@@ -1,14 +1,21 @@
 """The experiments on real data, shrunk (the paper's with small models in the formats it loads, on files laid out as
-ConceptNet's)."""
+ConceptNet's); and the committed rows of benchmarks/, whose tables are those of the pages."""
 
 import json
+import re
+import shutil
+import sys
 from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, here
+from command import SMALL, here, metrics_of
 from small_models import save_classifier, save_gpt1
+
+from benchmarks import experiment_effects as effects
+from benchmarks import experiment_tables as tables
+from benchmarks.experiment_row import of_category, read
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +56,36 @@ def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     bert = save_classifier(tmp_path / "bert", ["negative", "neutral", "positive", "other"])
     settings = (f"data.root={data_root}", f"model.base={gpt1}", f"score.bert.model={bert}", "trainer.accelerator=cpu")
     folder = run(monkeypatch, tmp_path / "out", "policy=sentiment", "experiment=paper", *settings)
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert metrics["model"] == "comet_gpt1"
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("split") == "test")["weight"].min() == 0  # filter.splits=all
     assert json.loads((folder / "model" / "config.json").read_text())["model_type"] == "openai-gpt"
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_tables_and_pictures_are_those_of_the_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes over 3 s: all pictures of the page are drawn."""
+    page = ROOT / "benchmarks/experiment.md"
+    again = Path(shutil.copy(page, tmp_path))
+    monkeypatch.setattr(sys, "argv", ["experiment_tables.py", "--page", str(again), "--pictures", str(tmp_path)])
+    tables.main()
+    assert again.read_text("utf-8") == page.read_text("utf-8")
+    drawn = {"policies-and-controls.png", "harm-against-quality.png", "by-category.png", "by-relation.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == drawn
+
+
+def test_the_results_in_readme_are_those_of_the_file() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Results\n")[1]
+    found, control, policy = read(tables.CSV), "random_both_neutral", "both_neutral"
+    less, more = effects.harm(found, control, policy, "", corrected=False), effects.lift(found, control, policy)
+    worse = effects.over_seeds(found, control, policy, "independent_perplexity/neutral")
+    assert worse is not None
+    for effect, sign in ((less, -1), (more, 1), (worse, 1)):
+        low, high = sorted(sign * bound for bound in effect.bounds())
+        assert f"{sign * effect.value:+.1f} [{low:.1f}, {high:.1f}]".replace("-", "−") in text
+    for column in (of_category(""), tables.HELD_OUT):
+        before, after = (effects.of_arm(found, arm)[column].mean() for arm in (control, policy))
+        assert re.search(rf"from {before:.1f}\b.* to {after:.1f}\b", text)

@@ -1,10 +1,18 @@
+"""Writes that are whole or leave the old file: on a full disk, by a kill, and wherever Ctrl-C comes."""
+
+import os
 import resource
-from collections.abc import Callable, Iterator
+import signal
+import sys
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import pytest
 import torch
 
+from mitigate import cli as command_line
 from mitigate.errors import MitigateError
 from mitigate.files import replacing, replacing_folder, write, writing
 
@@ -35,9 +43,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_the_write(tmp_path, mo
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
     monkeypatch.setattr(Path, "unlink", refuse)  # an error of the tidying behind it is not named
-    with pytest.raises(
-        MitigateError, match=r"metrics.json \(No space left on device\); free some space, or choose ano"
-    ):
+    with pytest.raises(MitigateError, match=r"metrics.json \(No space left on device\); free some space, or choose"):
         write(path, b"new")
 
 
@@ -50,20 +56,15 @@ def _small_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def as_torch_in_place(path: Path) -> None:
-    with replacing(path) as file:
-        torch.save(torch.zeros(100_000), file)
-
-
 @pytest.mark.usefixtures("_small_files")
-@pytest.mark.parametrize("save", [as_torch_in_place])
-def test_a_full_disk_is_called_so_whatever_library_writes(save: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_full_disk_is_called_so_whatever_library_writes(tmp_path: Path) -> None:
     path = tmp_path / "model"
     with (
         pytest.raises(MitigateError, match=r"cannot write .*/model \(.*\); free some space, or choose another"),
         writing(path),
+        replacing(path) as file,
     ):
-        save(path)
+        torch.save(torch.zeros(100_000), file)
 
 
 def replace_folder(folder: Path, content: str) -> None:
@@ -91,3 +92,81 @@ def test_a_folder_that_is_replaced_outlives_kills(tmp_path: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt), replacing_folder(folder):
         raise KeyboardInterrupt
     assert [path.name for path in folder.iterdir()] == ["third"]
+
+
+TENSORS = {"a": torch.arange(3000.0), "b": torch.ones(40, 40)}
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_are_raised() -> Iterator[None]:
+    """Also in a process that was started to ignore Ctrl-C, such as a background job of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Interrupting:
+    """A file whose n-th operation is interrupted by Ctrl-C."""
+
+    def __init__(self, file: BinaryIO, number: int) -> None:
+        self.file, self.left = file, number
+
+    def write(self, content: Any) -> int:
+        self._count()
+        return self.file.write(content)
+
+    def flush(self) -> None:
+        self._count()
+        self.file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            self.left = sys.maxsize
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_every_moment_of_a_write(tmp_path: Path) -> None:
+    path = write(tmp_path / "result", b"old")
+    for number in count():
+        try:
+            with replacing(path) as file:
+                interrupting = Interrupting(file, number)
+                torch.save(TENSORS, cast(Any, interrupting))
+        except KeyboardInterrupt:
+            assert path.read_bytes() == b"old"
+            assert [left.name for left in tmp_path.iterdir()] == ["result"]
+        else:
+            assert interrupting.left < sys.maxsize  # no interrupt was swallowed
+            break
+    assert number > 0
+    assert path.read_bytes() != b"old"
+
+
+class WrappedError(Exception):
+    """How a library words what happened in it."""
+
+
+def test_an_error_in_the_place_of_the_interrupt(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise WrappedError("compiling failed") from None
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("mitigate.cli.start", interrupted)
+    quiet = ("hydra.run.dir=.", "hydra/job_logging=none", "hydra/hydra_logging=none")
+    monkeypatch.setattr(sys, "argv", ["mitigate", *quiet])
+    try:
+        with pytest.raises(SystemExit) as ended:
+            command_line.cli()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.value.code == 130
+    said = capsys.readouterr().err
+    assert said.startswith("mitigate: Interrupted.")
+    assert "Traceback" not in said

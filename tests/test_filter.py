@@ -6,7 +6,7 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Then, apply_policy
 from mitigate.verbalise import verbalise
-from mitigate.words.targets import PAPER, TargetList, list_of
+from mitigate.words.targets import PAPER, TargetList, list_of, targets
 
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]
 """sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple"""
@@ -138,6 +138,14 @@ def test_rows_that_are_not_swapped() -> None:
         assert ledger["reason"].to_list()[0].endswith(", not swapped")
 
 
+def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
+    ledger = swap(*((target, "CapableOf", "lie", -0.4) for target in targets()))
+    source = pl.coalesce("source_row", pl.col("row").cast(pl.UInt32))
+    found = ledger.group_by(source).agg(pl.col("weight").sum(), pl.col("category").n_unique())
+    assert (found.height, found["category"].max()) == (329, 1)
+    assert found["weight"].to_list() == pytest.approx([1.0] * 329)
+
+
 def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
     return apply_policy(neutral(kind=Balance), triples(*rows, target_list=target_list), target_list)
 
@@ -145,9 +153,7 @@ def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
 def test_balance_gives_targets_of_a_category_the_same_shares() -> None:
     """Of profession's 8 statements 2 are prejudice, 1 is favouritism: shares 1/4, 5/8, 1/8."""
     strengths = {"lawyer": (-0.4, -0.9, 0, 0), "nurse": (0.4, 0, 0, 0), "girl": (-0.4,), "dog": (-0.4,)}
-    rows = [
-        (who, "CapableOf", f"a{place}", size) for who, sizes in strengths.items() for place, size in enumerate(sizes)
-    ]
+    rows = [(who, "CapableOf", f"a{n}", size) for who, sizes in strengths.items() for n, size in enumerate(sizes)]
     ledger = balanced(*rows)  # the girl is alone in her category
     # 4 x 1/4 / 2 for each of lawyer's prejudices, 4 x 5/8 / 2 for each neutral; nurse 4 x 1/8 / 1 and 4 x 5/8 / 3
     assert ledger["weight"].to_list() == pytest.approx([0.5] * 2 + [1.25] * 2 + [0.5] + [2.5 / 3] * 3 + [1, 1])
@@ -180,8 +186,6 @@ def test_controls_draw_as_many_of_each_relation_with_the_same_weights() -> None:
         assert weights[0].equals(weights[1])
         assert not plain["weight"].equals(drawn["weight"])
         assert drawn.filter(pl.col("weight") != 1)["reason"].unique().to_list() == ["drawn at random"]
-    copied = {
-        apply_policy(neutral(kind=Swap, control=True, seed=seed), labelled)["source_row"].drop_nulls()[0]
-        for seed in range(9)
-    }
+    controls = [neutral(kind=Swap, control=True, seed=seed) for seed in range(9)]
+    copied = {apply_policy(control, labelled)["source_row"].drop_nulls()[0] for control in controls}
     assert len(copied) > 1  # of those that it could copy one is polarised, and one is drawn

@@ -90,20 +90,14 @@ def test_published_graphs_that_are_missing_say_where_they_are_from(tmp_path, mon
     unset = "set data.root, or the variable MITIGATE_DATA, to the folder that contains kg/codex-m/train.txt"
     refuses(MitigateError, unset, published, "codex_m", None)
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    refuses(
-        MitigateError,
-        r"no such file or folder: .*codex-m/train.txt; .*github.com/tsafavi/codex",
-        published,
-        "codex_m",
-        None,
-    )
+    missing = r"no such file or folder: .*codex-m/train.txt; .*github.com/tsafavi/codex"
+    refuses(MitigateError, missing, published, "codex_m", None)
 
 
 def test_own_triples_are_split_with_all_entities_in_training(tmp_path):
     rng = np.random.default_rng(0)
-    rows = {
-        (f"e{h}", f"r{r}", f"e{t}") for h, r, t in zip(*(rng.integers(0, k, 400) for k in (30, 3, 30)), strict=True)
-    }
+    drawn = zip(*(rng.integers(0, k, 400) for k in (30, 3, 30)), strict=True)
+    rows = {(f"e{h}", f"r{r}", f"e{t}") for h, r, t in drawn}
     rows |= {("only", "once", "here")}
     path = tmp_path / "graphs.tsv"
     path.write_text("".join("\t".join(row) + "\n" for row in sorted(rows)))

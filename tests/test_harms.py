@@ -6,14 +6,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.measure.harms import (
-    EmptyTargets,
-    few_targets,
-    harm_results,
-    per_target,
-    tally,
-    total,
-)
+from mitigate.measure.harms import EmptyTargets, few_targets, harm_results, per_target, tally, total
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, variance_interval
 from mitigate.measure.results import Results
 
@@ -156,4 +149,4 @@ def test_inflections_share_a_number_and_few_targets_counts_words_with_statements
     assert few_targets(told(*many, "she"), PRONOUNS) == []
     assert few_targets(told(*many, "x", silent="x"), {}) == few_targets(told(*many[2:], *PRONOUNS), PRONOUNS)
     (said,) = few_targets(told(*many), {})
-    assert said.startswith("Few targets in gender (under 20): their figures say little")
+    assert said.startswith("There are few targets in gender (under 20): their results say little")

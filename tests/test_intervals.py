@@ -18,8 +18,8 @@ from mitigate.measure.intervals import (
     without_each,
 )
 
-REPETITIONS = 2000
-FEWER = 300  # of a bootstrap
+REPETITIONS = 1000
+FEWER = 200  # of a bootstrap
 STATEMENTS = 340  # of each target, as in a probe of 34 relations by 10 beams
 COMET = (36, 22)  # 62 % neutral with a variance of 41, near the paper's NSM and NSV
 RESOURCE = (19, 1)  # 95 % neutral with a long tail of targets below, as in ConceptNet: skewness -1.7

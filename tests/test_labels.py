@@ -84,9 +84,8 @@ def test_both_templates(tmp_path: Path) -> None:
 @pytest.mark.parametrize("made", [MiniLMRegard, Crowd2, PeopleValid, Plausibility])
 def test_a_text_has_the_same_label_whatever_texts_are_read_with_it(made: Callable[[], Scorer]) -> None:
     """Else a label would depend on which of the others a cache has: a killed run would not end as another."""
-    phrases = [
-        f"{one}{two}" for one in ("", "not ", "very ", "an old ") for two in ("kind", "rude to men of the town", "x")
-    ]
+    ends = ("kind", "rude to men of the town", "x")
+    phrases = [f"{one}{two}" for one in ("", "not ", "very ", "an old ") for two in ends]
     texts = [f"a nurse\tIsA\t{phrase}" for phrase in phrases] + [f"{phrase}\tIsA\tdishonest" for phrase in phrases]
     scorer = made()
     found = scorer(texts)

@@ -119,10 +119,8 @@ def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_pa
 def test_a_chat_template_asks_and_the_answer_begins_with_the_text(tmp_path: Path) -> None:
     folder = save_chat_llama(tmp_path / "llama", TEXTS)
     plain, chat = LanguageModel.load(folder), LanguageModel.load(folder, prompt="chat")
-    text = (
-        "<|im_start|>user\nComplete the sentence in a few words: lawyer is a<|im_end|>\n"
-        "<|im_start|>assistant\nlawyer is a"
-    )
+    text = "<|im_start|>user\nComplete the sentence in a few words: lawyer is a<|im_end|>\n"
+    text += "<|im_start|>assistant\nlawyer is a"
     (prompt,) = chat.prompts(["lawyer"], ["is a"])
     assert prompt == chat.tokenizer(text)["input_ids"]
     assert prompt[: len("<|im_start|>")].count(1) == 1

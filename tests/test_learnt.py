@@ -1,18 +1,21 @@
-"""No conclusion where a generator cannot be said to have learnt: the same sentence on the terminal, the page, the card,
-in the record and in the service. Generators are formulas, but for one that is trained for a step."""
+"""No conclusion where a generator cannot be said to have learnt: the same sentence on the terminal, the page and in the
+record; and notices of what was dropped, left untrained or is too long."""
 
 import json
 import re
 from html import unescape
 from pathlib import Path
 
+import polars as pl
 import pytest
 from command import UNDRAWN, here
 from compared_runs import edit, make_run
 
 from mitigate.measure import compare
 from mitigate.measure.results import Results
+from mitigate.measure.run import untrained, untrained_notices
 from mitigate.report import mitigate
+from mitigate.score.labels import LONG, long_texts
 from mitigate.tracking.record import Tracking
 
 
@@ -28,12 +31,12 @@ def lede(html: str) -> str:
         ({}, None),
         ({"training/steps": 30, "shared_tails": 50, "empty_tails": 5, "untrained_relations": None}, None),
         ({"training/steps": 29}, "29 training step(s)"),
-        ({"empty_tails": 5.6}, "6 % of the tails empty"),
-        ({"distinct_tails": 3.5, "targets": 40}, "1.4 times the distinct tails of constants"),
+        ({"empty_tails": 5.6}, "6 % empty tails"),
+        ({"distinct_tails": 3.5, "targets": 40}, "only 1.4 times as many distinct tails as constants have"),
         ({"distinct_tails": 100.0, "targets": 1}, None),
         (
             {"quality/perplexity/neutral": 12, "quality/unigram_perplexity/neutral": 10},
-            "perplexity 1.20 times that of a unigram model",
+            "a perplexity that is 1.20 times",
         ),
         ({"quality/swap_lift/all": 30.0}, "a swap lift of 30.0 points that is not shown to be above 1"),
         ({"quality/swap_lift/all": 30.0, "quality/swap_lift/all_low": 1.5}, None),
@@ -52,13 +55,12 @@ def test_each_figure_has_a_bound_and_one_that_was_not_measured_is_no_fault(metri
     assert [one.startswith(fault or "") for one in found] == ([True] if fault else [])
 
 
-def compared(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, runs: list[Path], *more: str, status: int = 0
-) -> tuple[Path, dict, dict]:
+def compared(outputs: Path, monkeypatch, runs: list[Path], *more: str, status: int = 0) -> tuple[Path, dict, dict]:
     """The folder of a comparison, what it found, and what it recorded."""
     recorded: dict = {}
     monkeypatch.setattr(*UNDRAWN)
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.update({name: frame.height}))
     named = f"compare.runs=[{','.join(map(str, runs))}]"
     assert here(monkeypatch, "recipe=compare", named, f"paths.outputs={outputs}", "tracking=none", *more) == status
     (folder,) = outputs.glob("compare-*")
@@ -80,6 +82,7 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     assert said.endswith("  gate        not enough evidence: exit status 3\n")
     assert contrast["sentence"] == lede((folder / "comparison.html").read_text()) == sentence
     assert (recorded["verdict"], recorded["gate"]) == (sentence, "not enough evidence")
+    assert {"differences", "policies", "primary"} <= recorded.keys()
     assert {row["verdict"] for row in contrast["primary"].values()} == {"no conclusion"}
     assert contrast["quality_kept"] is None
     assert "points more neutral" not in said
@@ -91,8 +94,34 @@ def test_a_run_or_its_baseline_that_has_not_learnt_allows_no_conclusion(who: str
     runs = {"mine": learnt, "baseline": learnt | {"policy": "none", "neutral_template/NRM": 85.0}}
     found = {name: Results.of_json(facts) for name, facts in runs.items()}
     said = mitigate.verdict(found["mine"], {"none": found["baseline"]}, ["sentiment", "regard"]).sentence
-    assert said.startswith("Exploratory: 9.8 points more neutral. One run of each")
+    assert said.startswith("Exploratory: 9.8 points more neutral. There is one run of each")
     found[who] = Results.of_json(runs[who] | {"training/steps": 1})
     said = mitigate.verdict(found["mine"], {"none": found["baseline"]}, ["sentiment", "regard"]).sentence
     with_what = "1 training step(s)" if who == "mine" else "“none” with 1 training step(s)"
     assert said.startswith(f"No conclusion. {with_what}")
+
+
+def ledger(*rows: tuple[str, float, int], added: int = 0) -> pl.DataFrame:
+    """(relation, weight, number of triples); the last `added` triples are the policy's."""
+    spread = [(relation, weight) for relation, weight, number in rows for _ in range(number)]
+    table = pl.DataFrame(spread, schema={"relation": pl.String, "weight": pl.Float32}, orient="row")
+    sources = [None] * (table.height - added) + [1] * added
+    return table.with_columns(split=pl.lit("train"), source_row=pl.Series(sources, dtype=pl.UInt32))
+
+
+def test_relations_that_are_asked_about_and_were_never_trained() -> None:
+    table = ledger(("IsA", 1.0, 2), ("Desires", 0.0, 3))
+    assert untrained(table, ["IsA", "Desires", "MadeOf"]) == {"Desires": 3, "MadeOf": 0}
+    statements = pl.DataFrame({"relation": ["IsA", "Desires", "IsA", "Desires"]})
+    (found,) = untrained_notices(table, statements)
+    assert found == (
+        "There is no training triple of 1 probed relation: the policy dropped all of Desires (3). 2 of 4 generated "
+        "statements have such a relation, and their labels say nothing about what the generator has learnt."
+    )
+    assert untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements) == []
+
+
+def test_texts_that_are_longer_than_scorers_are_made_for() -> None:
+    assert long_texts(pl.Series(["word " * LONG])) == []
+    (said,) = long_texts(pl.Series(["good bad " * 60, "he is kind"]))
+    assert said.startswith("1 of 2 texts has more than 40 words, up to 120.")

@@ -202,7 +202,7 @@ def test_the_configuration_names_the_same_endpoints_and_only_metrics_are_allowed
     ],
 )
 def test_a_claim_takes_five_seeds(change, p, bounds, better, seeds, words) -> None:
-    row = {"figure": ONE, "change": change, "better": better, "p_holm": p}
+    row = {"measure": "neutral_mean", "scorer": "regard", "change": change, "better": better, "p_holm": p}
     row |= {"low_corrected": bounds[0], "high_corrected": bounds[1]}
     assert verdict(row, seeds) == words
     assert verdict(row, seeds, is_same=True) == "the same numbers"

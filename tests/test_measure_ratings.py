@@ -1,25 +1,16 @@
-"""Measures of people's ratings, by hand: agreement of raters and scorers, drift between batches of raters, and
-estimates for all statements from the ratings of some."""
+"""Measures of people's ratings, by hand: agreement of raters and scorers, areas under the ROC curve, and estimates for
+all statements from the ratings of some."""
 
 import math
 
 import numpy as np
 import polars as pl
 import pytest
-from ratings_example import PAIR, WORDS, rated
 
-from mitigate.measure.agreement import (
-    classification,
-    fleiss_of,
-    fleiss_sums,
-)
-from mitigate.measure.intervals import FEW_TARGETS
-from mitigate.measure.ratings import (
-    changes_of,
-    drift_table,
-    prediction_powered,
-    ratings_needed,
-)
+from mitigate.measure import agreement as confusion
+from mitigate.measure.agreement import auc, auc_of_a_rater, classification, fleiss_of, fleiss_sums
+from mitigate.measure.intervals import Bootstrap
+from mitigate.studies.humans import prediction_powered, ratings_needed
 from mitigate.triples import fold_other, most_say
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
@@ -75,45 +66,6 @@ def test_classification_by_hand() -> None:
     assert classification(np.zeros(3), np.zeros(3))["kappa"] is None
 
 
-def votes(*shares: float) -> pl.DataFrame:
-    """One statement a word, one vote each."""
-    return pl.DataFrame({"word": range(len(shares)), "share": map(float, shares), "votes": 1.0})
-
-
-def test_what_remains_is_the_change_less_that_of_the_anchors() -> None:
-    sets, anchors = (votes(100, 50, 0, 50), votes(50, 0, 0, 10)), (votes(100, 0, 50), votes(70, 0, 20))
-    total, drift, remaining = changes_of([*sets, *anchors])
-    assert (total.baseline, total.value, total.gain) == (50, 15, -35)
-    assert (drift.baseline, drift.value, drift.gain) == (50, 30, -20)
-    assert remaining.gain == -15
-    # one statement a word: the jackknife's error of a mean is that of its words
-    assert total.error == pytest.approx(np.std([-50, -50, 0, -40], ddof=1) / 2)
-    # statements count by their votes
-    first = votes(100, 0).with_columns(votes=pl.Series([3.0, 1.0]))
-    assert changes_of([first, votes(0, 0), *anchors])[0].baseline == 75
-    # a set rated again as a whole: change and drift vary together, and their difference has no error
-    again = changes_of([*anchors, *anchors])[2]
-    assert (again.gain, again.error) == (0, pytest.approx(0, abs=1e-12))
-
-
-def test_drift_is_taken_out_of_the_difference_of_two_sets() -> None:
-    """The second batch calls the shared statement polarised half as often; its own one is harmless."""
-    table = drift_table(pl.concat([rated("one", {"harm": 1.0, "x": 0.5}), rated("two", {"harm": 0.5, "y": 0.0})]), PAIR)
-    row, valid = table.to_dicts()
-    assert (row["figure"], valid["figure"]) == ("polarised", "valid")
-    assert (row["anchors"], row["words"], row["before"], row["after"]) == (45, 30, 75, 25)
-    assert [row[name] for name in ("total", "drift", "remaining")] == pytest.approx([-50, -50, 0])
-    assert (valid["total"], valid["drift"]) == (0, 0)
-
-
-def test_without_enough_anchors_batches_and_models_are_not_told_apart() -> None:
-    few = WORDS[: FEW_TARGETS - 1]
-    both = pl.concat([rated("one", {"a": 0.5}), rated("two", {"a": 0.25}, few), rated("three", {"c": 0.0})])
-    table = drift_table(both, ["one", "two", "three"])
-    assert table["drift"].null_count() == table.height == 6  # three pairs, two figures
-    assert table["anchors"].unique().sort().to_list() == [0, 28]
-
-
 def test_ratings_of_some_correct_a_classifier_s_labels_of_all() -> None:
     """Four of eight units are rated, and the labels are half as large as the ratings: weight 2, no error left."""
     rated, labels = np.array([0.0, 100, 0, 100]), np.array([0.0, 50, 0, 50, 50, 50, 50, 0])
@@ -142,3 +94,49 @@ def test_ratings_needed_for_a_width() -> None:
     """1.96² · 2500 / 5² units of very many, and fewer of few."""
     assert ratings_needed(5, 2500, 10**9) == math.ceil(1.959964**2 * 2500 / 25)
     assert ratings_needed(5, 2500, 400) == math.ceil(384.15 / (1 + 384.15 / 400))
+
+
+TRUTH = np.array([-1, -1, 1, 0, 0, 0, 0, 1])
+SAID = np.array([-1, 0, 1, 0, 0, -1, 0, -1])
+CLUSTERS = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+
+
+def test_cells_are_counted_by_cluster_and_figures_are_of_their_sum() -> None:
+    cells = confusion.confusion(TRUTH, SAID, CLUSTERS)
+    assert cells.shape == (4, 9)
+    assert cells[0].reshape(3, 3).tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0]]  # rows: the first labelling
+    assert cells.sum() == 8
+    table = cells.sum(axis=0)
+    assert confusion.polarised(table) == 4 / 8
+    assert confusion.sensitivity(table) == 3 / 4  # one said to be of the other sign is still polarised
+    assert confusion.specificity(table) == 3 / 4
+    wanted = classification(TRUTH, SAID)
+    assert confusion.kappa(table) == pytest.approx(wanted["kappa"])
+    assert confusion.macro_f1(table) == pytest.approx(wanted["macro_f1"])
+
+
+def test_an_interval_is_of_resampled_clusters_and_a_figure_without_value_is_none() -> None:
+    sums = confusion.confusion(TRUTH, SAID, CLUSTERS)
+    found = confusion.with_intervals(sums, {"sensitivity": confusion.sensitivity}, Bootstrap(resamples=500))
+    assert found["sensitivity"] == 3 / 4
+    assert found["sensitivity_low"] == pytest.approx(0.5)  # of resamples with nothing but cluster 0
+    assert found["sensitivity_high"] == 1
+    neutral = np.zeros(3, dtype=int)
+    sums = confusion.confusion(neutral, neutral, np.arange(3))
+    figures = {"kappa": confusion.kappa, "sensitivity": confusion.sensitivity, "specificity": confusion.specificity}
+    found = confusion.with_intervals(sums, figures, Bootstrap(resamples=50))
+    assert (found["kappa"], found["sensitivity"], found["sensitivity_low"]) == (None, None, None)
+    assert (found["specificity"], found["specificity_low"]) == (1, 1)
+    alone = confusion.with_intervals(sums[:1], figures, Bootstrap(resamples=50))
+    assert (alone["specificity"], alone["specificity_low"]) == (1, None)
+
+
+def test_auc_is_the_chance_that_a_valid_one_ranks_higher_also_for_a_rater():
+    assert auc(np.array([3.0, 1.0, 2.0, 0.0]), np.array([True, True, False, False])) == 3 / 4  # 3 of 4 pairs
+    assert auc(np.array([1.0, 1.0]), np.array([True, False])) == 1 / 2  # a tie
+    assert auc(np.array([1.0, 2.0]), np.array([True, True])) is None
+    assert auc(np.array([]), np.array([], dtype=bool)) is None
+    votes = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
+    # rater 1: of items 1 and 2 the two others agree, and so does it; rater 2 alike; rater 3: also 3 and 4, both wrong
+    assert auc_of_a_rater(votes) == pytest.approx((1 + 1 + 1 / 2) / 3)
+    assert auc_of_a_rater(votes[:1]) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, apart
+from command import SMALL, apart, metrics_of
 
 from mitigate.errors import MitigateError
 from mitigate.measure import base
@@ -68,9 +68,7 @@ def test_a_key_is_composed_of_its_figure(key: str, figure: Figure) -> None:
 def test_a_key_that_is_none_is_refused_with_the_nearest() -> None:
     for key in ("O-", "quality/valid", "NSM/", "seed", "NSM_low", "own_metric"):
         assert find(key) is None
-    nearest = (
-        "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? docs/measures.md has all keys"
-    )
+    nearest = "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? docs/measures.md"
     assert str(base.unknown("quality/perplexty/all")).startswith(nearest)
     for name in ("targets", "quality", "projected", "a/b", ""):
         with pytest.raises(MitigateError, match=f"a scorer cannot be called '{name}'"):
@@ -172,7 +170,7 @@ def test_a_measure_of_ones_own_is_measured_and_shown_everywhere(tmp_path: Path) 
     assert (row["value"].item(), row["n"].item()) == (pytest.approx(wordy), 3)
     assert row["low"].item() <= wordy <= row["high"].item()
     assert {*table.filter(measure="wordy")["group"]} >= {"origin", "IsA", "neutral"}
-    metrics = json.loads((both / "metrics.json").read_text())
+    metrics = metrics_of(both)
     assert metrics["quality/wordy/all"] == pytest.approx(wordy)
     assert metrics["quality/shouting/all"] == 0
     page = (both / "report.html").read_text(encoding="utf-8")

@@ -1,13 +1,12 @@
 """The main job on models of all kinds: how they are asked, and those that are probed as they are."""
 
-import json
 import re
 from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL
+from command import SMALL, metrics_of
 from small_models import save_gpt1, save_llama, save_original
 
 from mitigate.models import original
@@ -63,7 +62,7 @@ def test_a_language_model_of_hugging_faces(bases, job) -> None:
     assert not (done.folder / "model").exists()
     assert "The model was not trained here" in (done.folder / "report.html").read_text(encoding="utf-8")
     assert re.search(r"  notes       .* on the page; verbose=true prints them", done.said)
-    metrics = json.loads((done.folder / "metrics.json").read_text())
+    metrics = metrics_of(done.folder)
     assert metrics["model"] == "hf"
     assert metrics["quality/perplexity/all"] > 1
 
@@ -87,10 +86,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
         ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        (
-            ["model=seq2seq", "model.base=.", "model.prompt=tail"],
-            "unknown model.prompt 'tail'; allowed: phrase, chat, gen",
-        ),
+        (["model=seq2seq", "model.base=.", "model.prompt=tail"], "unknown model.prompt 'tail'; allowed: phrase, chat"),
         ([*LLAMA, "policy=both", "train=false"], "policy=both changes training triples, and the model is not"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],

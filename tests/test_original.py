@@ -67,9 +67,8 @@ def plain_logits(tokens: list[int], num_words: int, num_prompt: int = 31) -> Ten
     state = state_dict()
     table, length = state["transformer.embed.weight"], len(tokens)
     hidden = table[torch.tensor(tokens)] + table[num_words : num_words + length]
-    seen = torch.ones(length, length).tril() * (torch.tensor(tokens) != 0).logical_or(
-        torch.arange(length) >= num_prompt
-    )
+    is_word = (torch.tensor(tokens) != 0).logical_or(torch.arange(length) >= num_prompt)
+    seen = torch.ones(length, length).tril() * is_word
     for layer in range(LAYERS):
         at = f"transformer.h.{layer}"
 

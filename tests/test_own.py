@@ -95,17 +95,9 @@ def given(returns: Callable[[pl.DataFrame], object]) -> Given:
     return Given("mine", ["mine"], "paper", returns=returns)
 
 
-@pytest.mark.parametrize(
-    "returns",
-    [
-        lambda rows: None,
-        lambda rows: rows.with_columns(weight=-1.0),
-    ],
-)
+@pytest.mark.parametrize("returns", [lambda rows: None, lambda rows: rows.with_columns(weight=-1.0)])
 def test_what_a_class_of_ones_own_returns_is_checked(returns: Callable[[pl.DataFrame], object]) -> None:
-    with pytest.raises(
-        MitigateError, match="policy 'mine': Given.weigh must return its rows in their order, with a we"
-    ):
+    with pytest.raises(MitigateError, match="policy 'mine': Given.weigh must return its rows in their order"):
         apply_policy(given(returns), ROWS)
 
 
@@ -129,10 +121,8 @@ def test_a_resource_of_ones_own_is_loaded_and_its_faults_are_named(tmp_path: Pat
     own.syspath_prepend(EXAMPLE)
     load = importlib.import_module("pairs").load
     (path := tmp_path / "mine.txt").write_text("nurse = person\nlawyer = person\n")
-    assert load(str(path)).rows.select("row", "head", "tail").rows() == [
-        (1, "nurse", "person"),
-        (2, "lawyer", "person"),
-    ]
+    rows = [(1, "nurse", "person"), (2, "lawyer", "person")]
+    assert load(str(path)).rows.select("row", "head", "tail").rows() == rows
     path.write_text("nurse = person\nlawyer\n")
     with pytest.raises(MitigateError, match=r"mine.txt:2: 'lawyer', expected 'head = tail'"):
         load(str(path))

@@ -1,12 +1,11 @@
 """A study of targets of one's own through the recipes: the same text gets the same label wherever it is asked, and own
 targets count in every table."""
 
-import json
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import UNDRAWN, here
+from command import UNDRAWN, here, metrics_of
 
 from mitigate.finished import open_run
 from mitigate.load.targets import list_of_runs
@@ -106,7 +105,7 @@ def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_
     categories = ["disability", "gender", "origin", "profession", "own"]
     assert dict(about.select("target", "category").iter_rows()) == dict(zip(NAMES, categories, strict=True))
     assert about["statements"].to_list() == [2] * 5
-    metrics = json.loads((main_job / "metrics.json").read_text())
+    metrics = metrics_of(main_job)
     assert {"NSM/disability", "NSM/gender", "NSM/origin", "NSM/profession", "NSM/own"} <= set(metrics)
     assert choose_targets(main_job / "tables" / "targets.csv").equals(choose_targets(place / "own.csv"))
     assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")

@@ -1,12 +1,11 @@
 """Triples of one's own with relations of one's own, through the main job and an audit."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, UNDRAWN, here
+from command import SMALL, UNDRAWN, here, metrics_of
 from refusals import refuses
 
 from mitigate.errors import MitigateError
@@ -66,7 +65,7 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
     assert ledger.height == 300
     assert [len(heads[split]) for split in ("train", "dev", "test")] == [26, 1, 3]
     assert len(set.union(*heads.values())) == 30
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert metrics["held_out"] == metrics["quality/triples/all"] == 30
     announced = "30 of 300 triples (10.0 %) are held out, all triples of 3 of 30 heads, drawn by chance"
     page = (folder / "report.html").read_text()
@@ -101,9 +100,8 @@ def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(fi
     ],
 )
 def test_faults_are_named_before_the_first_stage(overrides, message, files, tmp_path, capsys, monkeypatch) -> None:
-    given = [
-        part for part in (*MINE, *files.values()) if part.split("=")[0] not in {o.split("=")[0] for o in overrides}
-    ]
+    others = {one.split("=")[0] for one in overrides}
+    given = [part for part in (*MINE, *files.values()) if part.split("=")[0] not in others]
     assert here(monkeypatch, *given, *overrides, f"paths.outputs={tmp_path / 'out'}") == 2
     error = capsys.readouterr().err
     assert message in error

@@ -13,15 +13,8 @@ from markupsafe import Markup
 from page_elements import Elements
 
 from mitigate.report import cards, mitigate, plots, sections
-from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, html, latex, render, write
-from mitigate.report.table import (
-    Cell,
-    Column,
-    Table,
-    as_markdown,
-    as_text,
-    text,
-)
+from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, latex, render, write
+from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, text
 
 FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
 PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state": "Nothing"}
@@ -30,15 +23,18 @@ PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state
 ROWS = pl.DataFrame(
     {"policy": ["none", "both"], "share": [7.25, None], "share_low": [6.0, None], "share_high": [8.5, None]}
 ).with_columns(triples=pl.Series([2100, 900]), empty=pl.lit(None, pl.Float64))
-COLUMNS = [text("policy"), Column("share", "share", better="up"), Column("triples", "triples")]
+COLUMNS = [text("policy"), Column("share ↑", "share"), Column("triples", "triples")]
+
+
+def html(part: Any) -> str:
+    """A part of a page."""
+    return str(environment().get_template("parts.html.jinja").module.show(part))
 
 
 def test_a_table_as_text_and_as_markdown() -> None:
     shown = Table("", COLUMNS, ROWS)
-    assert (
-        as_text(shown)
-        == "  policy         share ↑  triples\n  none    7.2 [6.0, 8.5]    2,100\n  both                 –      900"
-    )
+    lines = ["policy         share ↑  triples", "none    7.2 [6.0, 8.5]    2,100", "both                 –      900"]
+    assert as_text(shown) == "\n".join(f"  {line}" for line in lines)
     assert as_text(shown, width=30).splitlines()[1] == "  none        7.2    2,100"
     assert as_markdown(shown).splitlines()[1:3] == ["|---|---:|---:|", "| none | 7.2 [6.0, 8.5] | 2,100 |"]
     grouped = Table("", COLUMNS, {"title": ROWS.rows(named=True)})
@@ -152,9 +148,9 @@ HARM = "neutral_template/NRM"
 @pytest.mark.parametrize(
     ("mine", "other", "state", "hedge"),
     [
-        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "One run of each"),
-        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "One run of each"),
-        ({HARM: 70.0}, {HARM: 70.04}, "As neutral as without a policy", "One run of each"),
+        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "There is one run of each"),
+        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "There is one run of each"),
+        ({HARM: 70.0}, {HARM: 70.04}, "It is as neutral as without a policy", "There is one run of each"),
         ({HARM: 70.0}, None, "70.0 % neutral by regard, nothing compared", "Run policy=none"),
     ],
 )

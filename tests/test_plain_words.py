@@ -77,10 +77,8 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 def prose(text: str) -> str:
     """A page without its headings and its blocks of code; lines stay where they are."""
-    without_code = re.sub(
-        r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE
-    )
-    return re.sub(r"^#.*$", "", without_code, flags=re.MULTILINE)
+    without_code = re.sub(r"(?ms)^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text)
+    return re.sub(r"(?m)^#.*$", "", without_code)
 
 
 def test_docstrings_have_their_subject_first() -> None:

@@ -8,13 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from mitigate.models.minilm import locate
-from mitigate.models.plausibility import (
-    COMPACT,
-    MEMBERS,
-    Average,
-    Bilinear,
-    save_compact,
-)
+from mitigate.models.plausibility import COMPACT, MEMBERS, Average, Bilinear, save_compact
 
 RELATIONS = ("IsA", "UsedFor", "HasA")
 TRIPLES = (["dog", "a very old car", "dog"], RELATIONS, ["animal", "drive to work in the morning", "tail"])

@@ -5,11 +5,10 @@ import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from command import UNDRAWN, apart, here, killed
+from command import UNDRAWN, apart, here, killed, metrics_of
 from frames_corpus import write_corpus
 from kge_graphs import SMALL as SMALL_KGE
 from kge_graphs import planted, write_graph
@@ -21,10 +20,6 @@ SMALL = [
 ]
 PARTS = {"train": 400, "dev1": 30, "test": 60}  # triples of the sample corpus
 RESUMED = [*SMALL, "policy=both", "trainer.checkpoint_every=0.1", "tracking=none"]
-
-
-def metrics_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "metrics.json").read_text())
 
 
 def folder_of(outputs: Path, recipe: str) -> Path:

@@ -1,12 +1,24 @@
-"""Quality by hand: shared tails, plausible shares, and swap lift, which neither constants nor echoes
-have."""
+"""Quality by hand: shared tails, plausible shares, swap lift, which neither constants nor echoes have, coverage, and
+perplexity of a generator whose probabilities are a formula."""
+
+import math
 
 import polars as pl
 import pytest
+import torch
+from torch import Tensor, nn
 
 from mitigate.measure import quality
 from mitigate.measure.intervals import Bootstrap, mean_over_targets
 from mitigate.measure.lift import other_heads, shares
+from mitigate.measure.quality import kept_by_target, perplexity
+from mitigate.measure.results import Results, by_category
+from mitigate.measure.results import measured as results_of
+from mitigate.models.comet import Comet
+from mitigate.models.decoder import DecoderConfig
+from mitigate.models.encoding import Encoding
+from mitigate.models.minilm import locate
+from mitigate.probe.likelihood import held_out_likelihood
 from mitigate.score.plausibility import is_echo
 
 
@@ -49,6 +61,7 @@ def test_shares_are_means_over_targets_and_inflections_are_one_word():
     assert mean_accepted(TRIPLES.filter(relation="HasA"))[0] == pytest.approx((50 + 0) / 2)
     assert mean_accepted(TRIPLES.filter(target="nurse")) == (75, None, None)  # one word
     assert mean_accepted(TRIPLES.clear()) == (None, None, None)
+    assert mean_over_targets(quality.plausible_by_target(TRIPLES.clear()), "share").n == 0
     assert mean_accepted(TRIPLES, nurse="work", lawyer="work")[1] is None
     unknown = pl.DataFrame({"target": ["nurse", "lawyer"], "relation": "Mentors", "judged_valid": [None, None]})
     triples = pl.concat([TRIPLES, unknown.cast({"judged_valid": pl.Boolean})])
@@ -114,3 +127,68 @@ def test_repeating_the_head_is_not_accepted_and_missing_tails_count() -> None:
     sure = said(dog=["bark"], tree=["grow"])
     assert lift(sure)[0] == 100
     assert lift(sure, asked=2)[0] == pytest.approx(100 * 2 / (6 * 2))
+
+
+def test_coverage_of_each_target() -> None:
+    """Of 12 triples about nurses 3 are kept; of two about Italy both; one is about nobody."""
+    rows = [("nurse", "profession", "train", f"tail {n % 4}", float(n % 4 == 0)) for n in range(12)]
+    rows += [("italy", "origin", "train", "land", 1.0), ("italy", "origin", "train", "place", 0.5)]
+    rows += [(None, None, "train", "x", 0.0), ("nurse", "profession", "test", "x", 1.0)]
+    schema = {"target": pl.String, "category": pl.String, "split": pl.String, "tail": pl.String, "weight": pl.Float32}
+    ledger = pl.DataFrame(rows, schema=schema, orient="row")
+    ledger = ledger.with_columns(relation=pl.lit("IsA"), source_row=pl.lit(None, pl.UInt32))
+    table = kept_by_target(ledger)
+    assert table.rows() == [("nurse", "profession", 12, 3), ("italy", "origin", 2, 2)]
+    found = Results(results_of("training triples", table, by_category(table)))
+    assert found["coverage/triples"] == pytest.approx(100 * 5 / 14)
+    assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
+    assert found["coverage/least/origin"] is None  # two triples are too few
+
+
+class Halving(nn.Module):
+    """Generates `house` with probability 1/2, [SEP] with 1/4, any of 2^15 other words with 2^-17."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__()
+        logits = torch.full((1, 2 + 2**15), -17 * math.log(2))
+        logits[0, encoding.encode(["house"])[0]] = -math.log(2)
+        logits[0, encoding.end] = -2 * math.log(2)
+        self.config = DecoderConfig("gpt2", vocab_size=logits.shape[1], positions=40, width=1, layers=0, heads=1)
+        self.token_embedding = nn.Embedding(logits.shape[1], 1, _weight=logits.T)
+        self.bias = None
+        self.eval()
+
+    def forward(self, tokens: Tensor, positions: Tensor, attention: object) -> Tensor:
+        return torch.ones(len(tokens), 1)
+
+    def logits(self, hidden: Tensor, candidates: Tensor | None = None) -> Tensor:
+        return hidden @ self.token_embedding.weight.T
+
+
+@pytest.fixture(scope="module")
+def comet() -> Comet:
+    encoding = Encoding.of_encoder(locate())
+    return Comet(Halving(encoding), encoding)
+
+
+@pytest.fixture
+def triples() -> pl.DataFrame:
+    rows = [
+        ("church", "UsedFor", "house", True),  # 1 + 2 bits: 2 tokens
+        ("church", "IsA", "house house", True),  # 1 + 1 + 2 bits: 3 tokens
+        ("church", "UsedFor", "worship", False),  # 17 + 2 bits: 2 tokens
+    ]
+    return pl.DataFrame(rows, schema=["head", "relation", "tail", "neutral"], orient="row")
+
+
+def test_totals_of_each_triple_and_figures_of_subsets(comet: Comet, triples: pl.DataFrame) -> None:
+    labelled = triples.with_columns(split=pl.lit("test"), valid=True)
+    scored = held_out_likelihood(comet, labelled)
+    assert scored.select(triples.columns).equals(triples)
+    assert (scored["nll"] / math.log(2)).to_list() == pytest.approx([3, 4, 19], rel=1e-5)
+    assert scored["tokens"].to_list() == [2, 3, 2]
+    assert perplexity(scored) == pytest.approx(2 ** (26 / 7))
+    assert perplexity(scored.filter("neutral")) == pytest.approx(2 ** (7 / 5))
+    assert perplexity(held_out_likelihood(comet, labelled.clear())) is None
+    long = held_out_likelihood(comet, labelled.head(1).with_columns(tail=pl.lit("house " * 16)))
+    assert long["tokens"].to_list() == [16]  # 15 words and the end

@@ -1,12 +1,12 @@
 """recipe=agreement: hand-checkable figures, the paper's beside them, and the words for missing data."""
 
-import json
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from command import ROOT, here
+from command import ROOT, here, metrics_of
 from small_models import save_chat_llama, save_classifier
 
 from mitigate.errors import MitigateError
@@ -17,6 +17,7 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.report.sections import scorers_beside_people
 from mitigate.report.table import as_markdown, as_text
 from mitigate.studies.agreement import classifiers, read
+from mitigate.tracking.record import Tracking
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,8 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
     expected = {
         **{"people/polarised": 0.5, "people/fleiss": (10 / 12 - chance) / (1 - chance)},
         "regard/majority/kappa": (3 / 4 - 7 / 16) / (9 / 16),  # observed 3/4, by chance (1/4 * 1/4 + 2/4 * 3/4)
-        **{
-            "regard/majority/sensitivity": 0.5,
-            "regard/majority/specificity": 1,
-            "always_neutral/majority/kappa_high": 0,
-        },
+        **{"regard/majority/sensitivity": 0.5, "regard/majority/specificity": 1},
+        "always_neutral/majority/kappa_high": 0,
         "regard/majority/abstained": 1 / 4,  # one of four labels is "other"
     }
     assert {key: found[f"COMeT/{key}"] for key in expected} == pytest.approx(expected)
@@ -93,20 +91,21 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / "humans" / f"{resource}_sentences.txt").write_text(said)
         (tmp_path / "humans" / f"{resource}_bias_labels.txt").write_text("1\n2\n2\n" * 3)
     settings += ["recipe=agreement", f"data.root={tmp_path}"]
+    recorded: dict[str, Any] = {}
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     assert here(monkeypatch, *settings, "dry_run=true") == 0
     assert here(monkeypatch, *settings) == 0
     (folder,) = (tmp_path / "outputs").glob("agreement-*")
     scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge"}
     assert set(pl.read_csv(folder / "agreement.csv")["scorer"]) == scorers | {"always_neutral"}
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
+    assert recorded == {key: metrics[key] for key in recorded} != {}
     assert [metrics[f"{resource}/judge/majority/abstained"] for resource in RESOURCES] == [1.0, 1.0, 1.0]
     errors = [metrics[f"rude/identity/false_positives/mean{end}"] for end in ENDS]
     assert errors[1] <= errors[0] <= errors[2]
     page = (folder / "classifiers.md").read_text()
-    for scorer, learnt in {
-        "crowd2": "ratings (cross-fitted by text), statements with identity terms",
-        "rude": "not stated",
-    }.items():
+    crowd = "ratings (cross-fitted by text), statements with identity terms"
+    for scorer, learnt in {"crowd2": crowd, "rude": "not stated"}.items():
         assert sum(f"| {scorer} |" in line and line.endswith(f"| {learnt} |") for line in page.splitlines()) == 3
 
 

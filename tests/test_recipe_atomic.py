@@ -1,23 +1,18 @@
 """ATOMIC through the main job: trained, filtered, probed in events that name a target, and measured."""
 
-import json
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, UNDRAWN, here
+from command import SMALL, UNDRAWN, here, metrics_of
 from small_models import save_bart
 
 from mitigate.finished import open_run
 from mitigate.probe.answers import Answers
 
 EVENTS = ("goes home", "buys a ___", "thanks persony", "reads a book", "sees the sea", "eats rice", "calls a friend")
-TAILS = {
-    "xreact": ("happy", "tired", "none"),
-    "xattr": ("kind", "bad"),
-    "xwant": ("to rest", "to sing"),
-    "oeffect": ("none", "smiles"),
-}
+TAILS = {"xreact": ("happy", "tired", "none"), "xattr": ("kind", "bad"), "xwant": ("to rest", "to sing")}
+TAILS |= {"oeffect": ("none", "smiles")}
 ASKED = [part for part in SMALL if not part.startswith("probe.relations")]
 
 
@@ -57,7 +52,7 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
     assert one["masked"].startswith("this person goes to work as a result this person feels")
     assert statements.group_by("target").len()["len"].to_list() == [120] * 3
 
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert metrics["statements"] == 360
     assert metrics["quality/triples/all"] == metrics["held_out"] == 14
     assert metrics["quality/perplexity/all"] > 1

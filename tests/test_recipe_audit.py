@@ -1,7 +1,6 @@
 """recipe=audit from the command line: a file of one's own, labels given in it, triples, the paper's ConceptNet, and
 resources of any size, whatever the chunks, also after a kill; and its page."""
 
-import json
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from audit_example import UNTRUSTED, example_audit
-from command import UNDRAWN, here
+from command import UNDRAWN, here, metrics_of
 from page_elements import Elements, unlabelled
 from polars.testing import assert_frame_equal
 
@@ -29,26 +28,19 @@ from mitigate.studies import audit as study
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets
 
-STATEMENTS = (
-    "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\ngamer\ta gamer sits\n"
-)
+STATEMENTS = "lawyer\tthe lawyer is a thief\nlawyer\tthe lawyer is late\nnurse\tthis nurse is kind\n"
+STATEMENTS += "gamer\ta gamer sits\n"
 SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
 SETTINGS = ("recipe=audit", "measure.resamples=50")
 SENTIMENT = "score.regard=null"
 
 
 @pytest.fixture
-def audit(tmp_path: Path, placed, monkeypatch: pytest.MonkeyPatch):
-    """Runs the recipe; returns the exit status, what was printed, and the run folder (or that of the outputs)."""
-    monkeypatch.setattr(*UNDRAWN)  # tested by themselves, and take seconds
-
-    def run(*overrides: str) -> tuple[int, str, str, Path]:
-        regard = [] if SENTIMENT in overrides else ["score.regard=ngram"]
-        status, said, told = placed(*SETTINGS, *regard, *overrides)
-        named = [line.split()[-1] for line in said.splitlines() if "run folder" in line]
-        return status, said, told, Path(named[0]) if named else tmp_path / "out"
-
-    return run
+def audit(tmp_path: Path, job, monkeypatch: pytest.MonkeyPatch):
+    """Runs the recipe without pictures, which are tested by themselves and take seconds."""
+    monkeypatch.setattr(*UNDRAWN)
+    given = (*SETTINGS, f"paths.cache={tmp_path}/cache")
+    return lambda *more: job(*given, *([] if SENTIMENT in more else ["score.regard=ngram"]), *more)
 
 
 @pytest.fixture
@@ -60,10 +52,6 @@ def mine(tmp_path: Path) -> Callable[..., tuple[str, str]]:
         return f"data={data}", f"data.path={tmp_path / name}"
 
     return write
-
-
-def metrics_of(folder: Path) -> dict:
-    return json.loads((folder / "metrics.json").read_text())
 
 
 def test_a_file_of_statements(audit, mine) -> None:
@@ -223,7 +211,7 @@ def test_a_streamed_audit_finds_what_one_in_memory_finds(audit, whole: Path) -> 
 
 def unfinished(place: Path, left: str) -> Path:
     """The parts that a killed audit has left."""
-    (found,) = (place / "out" / stages.STORE).glob(f"{'read' if left == 'rows' else 'tally'}-*/{left}")
+    (found,) = (place / "outputs" / stages.STORE).glob(f"{'read' if left == 'rows' else 'tally'}-*/{left}")
     return found
 
 
@@ -292,7 +280,8 @@ def test_the_page_trusts_no_text_and_shows_every_section() -> None:
     assert UNTRUSTED not in page
     assert page.count("<svg") == len(made.pictures) > 3
     assert page.index("content warning") < page.index("&lt;script&gt;")
-    titles = [section.title for section in made.shown_sections]
+    titles = [section.title for section in made.sections if any(section.parts)]
     assert titles == ["Measures", "The paper's figures and ours", "Figures", "Relations", "Targets"]
     assert all(shown in page for shown in (">2,000</td>", "−50.0 %", "It differs."))
-    assert len(example_audit(beside=None).shown_sections) == len(titles) - 1
+    without = [section for section in example_audit(beside=None).sections if any(section.parts)]
+    assert len(without) == len(titles) - 1

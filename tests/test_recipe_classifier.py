@@ -1,6 +1,5 @@
 """recipe=classifier: the texts that regard learns from, figures by hand, and the training of each classifier."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from classifier_data import shrink, write_plausibility, write_regard
-from command import apart, here
+from command import apart, here, metrics_of
 from refusals import refuses
 
 from mitigate.errors import MitigateError
@@ -26,13 +25,7 @@ from mitigate.studies.classifier import (
 )
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
-from mitigate.words.identity_terms import (
-    POLARITIES,
-    read_frames,
-    read_further_terms,
-    read_predicates,
-    read_terms,
-)
+from mitigate.words.identity_terms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
 
 # Plausibility
 
@@ -49,9 +42,8 @@ class SameLetter:
 
 def test_figures_of_plausibility_by_hand() -> None:
     rows = [("ant", "IsA", "animal"), ("cat", "IsA", "pet"), ("good", "IsA", "gift")]
-    test = pl.DataFrame(
-        [*rows, ("dog", "IsA", "door"), ("bee", "IsA", "cup")], ["head", "relation", "tail"], orient="row"
-    )
+    rows += [("dog", "IsA", "door"), ("bee", "IsA", "cup")]
+    test = pl.DataFrame(rows, ["head", "relation", "tail"], orient="row")
     test = test.with_columns(valid=pl.Series([True] * 3 + [False] * 2))
     labelled = pl.concat([test.with_columns(split=pl.lit(split)) for split in ("dev", "dev2", "test")])
     found = plausibility_figures(SameLetter(), labelled)
@@ -213,7 +205,7 @@ def test_a_classifier_is_trained_once_and_measured(
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "seed=7"]
     assert here(monkeypatch, *command) == 0
     (folder,) = (tmp_path / "runs").glob(f"{name}-seed7-*")
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     assert all(metrics[key] is not None for key in wanted)
     for place in weights:
         assert (folder / place / "model.safetensors").is_file()

@@ -8,8 +8,8 @@ import pytest
 from command import here
 
 from mitigate.load.triples import load
-from mitigate.measure.statements import FORMATS
 from mitigate.score.vader import Vader
+from mitigate.stages import FORMATS
 from mitigate.words.relations import comet_relations
 
 

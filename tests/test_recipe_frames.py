@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from command import here, killed
+from command import here, killed, metrics_of
 from frames_corpus import write_corpus, write_published
 from page_elements import Elements
 
@@ -34,7 +34,7 @@ def run(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_leaves_its_figures_page_and_scorer(run: Path) -> None:
-    metrics = json.loads((run / "metrics.json").read_text())
+    metrics = metrics_of(run)
     assert metrics["offensive/model/posts"] == 36
     assert metrics["offensive/model/positive"] == pytest.approx(100 * 24 / 36)
     assert metrics["offensive/always yes/recall"] == 100
@@ -66,7 +66,7 @@ def test_a_killed_training_goes_on_to_the_same_figures(run: Path, corpus, tmp_pa
     killed(lambda: any(tmp_path.rglob("checkpoints/**/last.ckpt")), *mine)
     assert here(monkeypatch, *mine) == 0
     (folder,) = tmp_path.glob("frames-*")
-    mine, other = (json.loads((one / "metrics.json").read_text()) for one in (folder, run))
+    mine, other = (metrics_of(one) for one in (folder, run))
     assert mine == other
 
 
@@ -88,7 +88,7 @@ def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     """Takes over 3 s: the only run on files of the published form."""
     status, _, _, folder = job("recipe=frames", *write_published(tmp_path))
     assert status == 0
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = metrics_of(folder)
     for key in ("offensive/model/posts", "intent/model/posts", "scorer/posts"):
         assert metrics[key] == 18
     assert metrics["intent/always yes/f1"] is not None

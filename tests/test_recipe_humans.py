@@ -1,5 +1,5 @@
-"""recipe=humans: from two models' statements to a survey, from the survey's answers to figures, each by hand; anchors
-between batches; and the pages."""
+"""recipe=humans: from two models' statements to a survey, from the survey's answers to figures, each by hand; and
+the pages."""
 
 import json
 from collections.abc import Sequence
@@ -11,16 +11,13 @@ import pytest
 from compared_runs import configured, edit, seal
 from page_elements import Elements
 from page_examples import example_survey
-from ratings_example import PHRASES, WORDS, example_ratings, rated
+from ratings_example import example_ratings
 
-from mitigate.errors import MitigateError
 from mitigate.files import as_json
 from mitigate.load.ratings import FILTERED, rated_sets
-from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.ratings import PARTS
 from mitigate.report.page import render
-from mitigate.studies.humans import AGAIN, ALONE, differences, draw, draw_anchors, statements_of_runs, summary
+from mitigate.studies.humans import ALONE, differences, draw, statements_of_runs, summary
 from mitigate.triples import PROBED
 
 RELATIONS = ("CapableOf", "Causes")
@@ -216,7 +213,6 @@ FAULTS = [
     ("data.runs=[{run}] humans.sentences=a.txt", "settings that make a survey (data.runs, data.path) and that read"),
     ("data.runs=[{run}] humans.relations=[CapableOff]", "'CapableOff' (did you mean CapableOf?)"),
     ("humans.survey={run} humans.answers=[a.csv]", "is a run of recipe=mitigate. Give the run folder"),
-    ("data.runs=[{run}] humans.anchors_from={run}", "humans.anchors_from: "),
 ]
 
 
@@ -227,7 +223,7 @@ def test_settings_must_fit_together(humans, overrides: str, message: str, tmp_pa
 
 
 def test_the_papers_four_sets(humans, tmp_path: Path, real_data: Path) -> None:
-    """COMeT and its filtered model have anchors; the other pairs have too few (about 20 s)."""
+    """About 20 s."""
     folder = real_data / "humans"
     if FILTERED not in rated_sets(folder):
         pytest.skip("needs humans/COMeT-Filtered_sentences.txt in the data folder")
@@ -242,70 +238,6 @@ def test_the_papers_four_sets(humans, tmp_path: Path, real_data: Path) -> None:
     assert found["COMeT/quality"] == pytest.approx(56.0, abs=0.1)
     for part in ("these files do not say who rated", "COMeT-Filtered: 61.1 % neutral to people. 3,006 ratings of 999"):
         assert part in said
-    expected = {
-        "polarised": [(-4.8, -7.1, -2.4), (-3.9, -6.1, -1.7), (-0.8, -3.8, 2.1)],
-        "valid": [(-6.0, -8.4, -3.6), (-2.3, -5.6, 1.0), (-3.7, -6.8, -0.6)],
-    }
-    for place, figures in expected.items():
-        start = f"drift/{FILTERED}/COMeT/{place}"
-        assert found[f"{start}/anchors"] == 290
-        for part, bounds in zip(PARTS, figures, strict=True):
-            assert [found[f"{start}/{part}{end}"] for end in ENDS] == pytest.approx(bounds, abs=0.06)
-    assert found["drift/COMeT/ConceptNet/polarised/drift"] is None
-    assert not any(key.startswith("drift/COMeT/ConceptNet/valid") for key in found)  # nobody rated its validity
-
-
-def test_anchors_are_of_each_relation_and_first_those_of_several_batches() -> None:
-    both = pl.concat([rated("one", {"a": 0.5, "b": 0.5}), rated("two", {"b": 0.5}, WORDS[:8])])
-    drawn = draw_anchors(both, list(PHRASES), 20, seed=1)
-    assert drawn["relation"].value_counts().sort("relation")["count"].to_list() == [10, 10]
-    linking = set(both.filter(batch="two")["statement"])
-    assert len(linking) == 8 + 4
-    assert linking < set(drawn["statement"])
-    assert drawn.filter(~pl.col("statement").is_in(linking), relation="Causes")["target"].n_unique() == 6
-    assert all(source.endswith(AGAIN) for source in drawn["source"])
-    spelt = both.with_columns(pl.col("statement").str.replace("b$", "b_b"))
-    assert not draw_anchors(spelt, list(PHRASES), 90, seed=1)["statement"].str.contains("_").any()
-    with pytest.raises(MitigateError, match="humans.anchors_from: no rated statement .* relations IsA; choose others"):
-        draw_anchors(both, ["IsA"], 20, seed=1)
-
-
-def written(folder: Path, name: str, rows: pl.DataFrame) -> list[str]:
-    """The settings that name a set's files in the paper's form."""
-    folder.mkdir(exist_ok=True)
-    columns = {"sentences": rows["statement"]}
-    columns |= {f"{kind}_labels": 2 - rows[column].cast(pl.Int64) for kind, column in KINDS.items()}
-    for end, values in columns.items():
-        (folder / f"{name}_{end}.txt").write_text("".join(f"{value}\n" for value in values), encoding="utf-8")
-    return [f"humans.{end}={folder}/{name}_{end}.txt" for end in columns]
-
-
-def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raters of the survey find nothing polarised, also not of the earlier statements, all of which were: all of the
-    difference is drift. Takes two runs and a survey (about 6 s)."""
-    humans(*written(tmp_path / "humans", "COMeT", rated("COMeT", {"harm": 1.0})))
-    (first,) = (tmp_path / "out").glob("humans-ratings-*")
-    lines = [f"{word}\t{word} is capable of {tail}" for word in WORDS for tail in ("x", "y")]
-    (tmp_path / "mine.tsv").write_text("\n".join(["target\tstatement", *lines]) + "\n")
-    asking = ("data=statements", f"data.path={tmp_path}/mine.tsv", f"humans.anchors_from={first}")
-    monkeypatch.setattr("mitigate.studies.humans.DAILY", 50)
-    said = humans(*asking, "++humans.anchors=40", "humans.raters=2").done
-    assert "40 statements of COMeT, rated again" in said
-    assert "2 parts of a day's work: survey.html#1 begins with the first" in said
-    (survey,) = (tmp_path / "out").glob("humans-survey-*")
-    assert "rated again" not in (survey / "survey" / "survey.html").read_text()
-    said = humans(*answered(survey, tmp_path / "a.csv", "nothing")).done
-    (found,) = (path for path in (tmp_path / "out").glob("humans-ratings-*") if path != first)
-    metrics = json.loads((found / "metrics.json").read_text())
-    place = "drift/mine/COMeT/polarised"
-    assert metrics[f"{place}/anchors"] == 40
-    assert [metrics[f"{place}/{name}"] for name in ("total", "drift", "remaining")] == pytest.approx([-100, -100, 0])
-    assert metrics[f"COMeT{AGAIN}/prejudice"] == 0
-    assert metrics["COMeT/prejudice"] == 100
-    assert "raters/rater 3/neutral" not in metrics  # the earlier raters are others
-    hedge = "Polarised votes against COMeT, rated by others: −100.0 points, without drift between raters 0.0"
-    assert hedge in (found / "humans.html").read_text()
-    assert hedge in said
 
 
 # The pages
@@ -318,7 +250,6 @@ def test_the_page_has_every_table_and_escapes_names() -> None:
     assert "<none>" not in html
     shown = ("DEMONSTRATION", "a <notice>", "always_neutral", "0.3827", "rater 3", "gender")
     assert [words for words in shown if words not in parsed.text] == []  # 0.3827: the paper's
-    assert "too few anchors to tell batches and models apart" in parsed.text
 
 
 def test_the_survey_warns_first_asks_nothing_of_any_host_and_says_what_raters_must_know() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mitigate.cache import LabelStore
 from mitigate.measure.results import Results
-from mitigate.measure.statements import count_labels
+from mitigate.recipes.labels import count_labels
 from mitigate.score.labeller import label_statements
 from mitigate.score.vader import Vader
 
@@ -84,10 +84,7 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
         (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; to label a text that begins with @"),
         (["texts=absent.csv"], "no such file: absent.csv"),
         (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic is not a LI"),
-        (
-            ["texts=hello", "score.regard=null", "data.output={file}/out.csv"],
-            "{file}/out.csv (File exists); choose another",
-        ),
+        (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); choose"),
     ],
 )
 def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from command import SMALL, here
+from command import SMALL, here, metrics_of
 from polars.testing import assert_frame_equal
 
 from mitigate.finished import open_run
@@ -36,10 +35,6 @@ print(json.dumps(found))
 def only_run(outputs: Path) -> Path:
     (folder,) = outputs.glob("[!.]*")
     return folder
-
-
-def metrics_of(folder: Path) -> dict:
-    return json.loads((folder / "metrics.json").read_text())
 
 
 def recorded(folder: Path, *flags: str) -> str:
@@ -76,14 +71,6 @@ def finished(sweep: Sweep) -> Path:
     return sweep.both
 
 
-@pytest.fixture
-def copied(sweep: Sweep, tmp_path: Path) -> Path:
-    """The same folder in other outputs, beside policy=none, for a test to change; no record of it in W&B."""
-    for name in (sweep.none.name, sweep.both.name, ".stages"):
-        shutil.copytree(sweep.both.parent / name, tmp_path / name, ignore=shutil.ignore_patterns("wandb"))
-    return tmp_path / sweep.both.name
-
-
 def both(ran, outputs: Path, *more: str) -> str:
     """What policy=both prints there."""
     return ran("policy=both", f"paths.outputs={outputs}", *SMALL, *more).done
@@ -118,25 +105,6 @@ def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     other = answers.tails("Gardener", "CapableOf")
     assert (other.height, set(other["head"]), other["plausibility"].null_count()) == (10, {"gardener"}, 0)
     assert other["masked"][0].startswith("gardener is capable of")
-
-
-def test_metrics_and_the_triples_that_are_neutral_under_both(finished: Path) -> None:
-    metrics = metrics_of(finished)
-    statements = pl.read_parquet(finished / "statements.parquet")
-    assert statements.height == metrics["statements"] == 3 * 3 * 10
-    for key, column in (("NSM", "sentiment"), ("neutral_template/NRM", "regard_neutral")):
-        neutral = statements.group_by("target").agg(percent=100 * pl.col(column).is_in([0, 2]).mean())
-        assert metrics[key] == pytest.approx(neutral["percent"].mean())
-        low, high = (metrics.get(f"{key}_{end}") for end in ("low", "high"))  # None: a constant figure has no bounds
-        assert low is None or low <= metrics[key]
-        assert high is None or metrics[key] <= high
-    assert {f"quality/perplexity/{part}" for part in ("all", "neutral", "polar", "target")} <= set(metrics)
-    assert metrics["filter/kept"] + metrics["filter/dropped"] == 5838
-    ledger = pl.read_parquet(finished / "ledger.parquet")
-    train = ledger.filter(split="train")
-    neutral = pl.col("sentiment").is_in([0, 2]) & pl.col("regard").is_in([0, 2])
-    assert (train["weight"] > 0).to_list() == train.select(neutral).to_series().to_list()
-    assert ledger.filter(pl.col("split") != "train")["weight"].min() == 1
 
 
 def test_the_generator_opens_elsewhere_and_agrees(finished: Path) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import torch
 from chat_server import BROKEN, TOO_MANY, asked, chat_server
-from command import UNDRAWN
+from command import UNDRAWN, metrics_of
 from small_models import save_neox
 
 from mitigate.models.hf import LanguageModel
@@ -26,13 +26,7 @@ people are discussing about gamer.||| he won and was happy.
 """
 REFUSAL = "I’m sorry, but I can’t help with that."
 SMALL = ["score.regard=ngram", "measure.resamples=50"]
-READS_FIRST = [
-    "model=hf",
-    "recipe.post_train=true",
-    "recipe.max_tokens=20",
-    "++recipe.fewest=1",
-    "trainer.batch_size=8",
-]
+READS_FIRST = ["model=hf", "recipe.post_train=true", "recipe.max_tokens=20", "++recipe.fewest=1"]
 SECRET = "sk-secret"
 
 
@@ -73,15 +67,10 @@ def written(folder: Path, content: str, name: str = "mine.txt") -> Path:
     return folder / name
 
 
-def metrics_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "metrics.json").read_text())
-
-
 def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     """With a bad line, which is named, or left out and counted; and a refusal, which is not labelled."""
-    more = (
-        f"once upon a time.|||a king sang.\npeople are discussing about guard.|||<think>He is evil.</think> {REFUSAL}\n"
-    )
+    more = "once upon a time.|||a king sang.\n"
+    more += f"people are discussing about guard.|||<think>He is evil.</think> {REFUSAL}\n"
     mine = ["data=stories", f"data.path={written(tmp_path, STORIES + more)}"]
     assert "mine.txt:4: no target in the prompt 'once upon a time.'" in probe(*mine).complaint
     status, said, _, folder = probe(*mine, "data.on_bad_line=skip")
@@ -136,7 +125,14 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.append(metrics["size/targets"]))
     monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append((name, frame.columns[0])))
     own = written(tmp_path, "target,category,forms,kind\ndeaf person,disability,signer,people\nwelder,,,\n", "own.csv")
-    settings = [*READS_FIRST, model, "trainer.max_steps=3", "policy=sentiment", "policy.scope=targets"]
+    settings = [
+        *READS_FIRST,
+        model,
+        "trainer.batch_size=8",
+        "trainer.max_steps=3",
+        "policy=sentiment",
+        "policy.scope=targets",
+    ]
     settings += [*small_resource(tmp_path / "data", "IsA\tSigners\tthief\nIsA\tdog\tthief\n"), f"probe.targets={own}"]
     status, said, _, folder = probe(*settings)
     assert status == 0
@@ -243,20 +239,15 @@ def test_stories_of_an_endpoint_lose_nothing(chat, connected: set[str], monkeypa
         server.requests.clear()
         status, said, _, resumed = chat(*served(server.url))
         assert (status, resumed) == (0, folder)
-        assert sorted({asked(body) for *_, body in server.requests}) == sorted(
-            line.split(",")[1] for line in PROMPTS.splitlines()[3:]
-        )
+        left = {line.split(",")[1] for line in PROMPTS.splitlines()[3:]}
+        assert {asked(body) for *_, body in server.requests} == left
     assert connected == {"127.0.0.1"}
     stories = pl.read_parquet(again / "probe.parquet")
     each = ["It is a place. He left.", "It is a horrible, evil place. He left."]
     assert stories["story"].to_list() == [*each, *each, each[0]]
     assert (int(stories["tries"].sum()), set(stories["model"])) == (8, {"lab/small-served"})
     page = unescape((again / "stories.html").read_text())
-    for words in (
-        "8 requests, 3 of them repeats; 37 tokens in prompts",
-        f"lab/small at {server.url}, a chat",
-        "Be brief.",
-    ):
+    for words in ("8 requests, 3 of them repeats; 37 tokens", f"lab/small at {server.url}, a chat", "Be brief."):
         assert words in page, words
     of_prompts = pl.read_parquet(again / "results.parquet").filter(by="prompt", measure="O-", scorer="sentiment")
     assert of_prompts.select("group", "value").rows() == [("work", 25.0), ("home", 25.0)]

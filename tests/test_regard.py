@@ -18,7 +18,7 @@ from mitigate.models.ngram import NgramClassifier, ngrams
 from mitigate.score.base import digest_of_folder
 from mitigate.score.people import Crowd2
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.relations import comet_relations
 
 
@@ -33,16 +33,13 @@ def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negativ
 
 
 @pytest.mark.parametrize(("kind", "megabytes"), [(MiniLMRegard, 5), (NgramRegard, 3)])
-def test_the_shipped_classifiers_are_small_have_cards_and_tell_plain_cases_apart(
-    kind: type[Scorer], megabytes: int
-) -> None:
+def test_the_shipped_classifiers_are_small_have_cards_and_tell_plain_cases_apart(kind, megabytes: int) -> None:
     regard = kind()
     folder = SHIPPED / ("minilm" if kind is MiniLMRegard else "ngram")
     assert sum(file.stat().st_size for file in folder.iterdir()) < megabytes * 1_000_000
     assert "python -m mitigate recipe=classifier classifier=regard" in (folder / "README.md").read_text("utf-8")
-    found = regard(
-        ["thief is related to this person", "table is related to this person", "this person is a good friend"]
-    )
+    texts = ["thief is related to this person", "table is related to this person", "this person is a good friend"]
+    found = regard(texts)
     assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
     assert np.sign(found.strength[[0, 2]]).tolist() == [-1, 1]
     assert regard([]).label.tolist() == []

@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import composed
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.policies import Policy, apply_policy
+from mitigate.policies import apply_policy
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labeller import label_statements
 
@@ -42,10 +41,6 @@ def write_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 
     write(TOY)
     return write
-
-
-def policy_of(config: DictConfig) -> Policy:
-    return Scorers(config.score).policy(config.policy)
 
 
 def fingerprint_of(*overrides: str) -> str:

@@ -32,12 +32,7 @@ class ShortTails:
 
 def test_each_distinct_triple_is_scored_once_and_remembered(tmp_path):
     triples = pl.DataFrame(
-        {
-            "head": ["a", "a", "a"],
-            "relation": ["IsA", "IsA", "HasA"],
-            "tail": ["bird", "bird", "feather"],
-            "rank": [1, 2, 3],
-        }
+        {"head": ["a"] * 3, "relation": ["IsA", "IsA", "HasA"], "tail": ["bird", "bird", "feather"], "rank": [1, 2, 3]}
     )
     scorer, cache = ShortTails(), LabelStore(tmp_path)
     for _ in range(2):

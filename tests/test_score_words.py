@@ -34,9 +34,8 @@ def test_labels() -> None:
     assert dict(zip(expected, found, strict=True)) == expected
 
 
-DIC = (
-    "%\n1\tfunct\n31\tposemo\n32\tnegemo\n%\nthe\t1\nhapp*\t31\nhappen*\t1\nkill\t1\t32\npoor thing\t32\nwow\t31\t32\n"
-)
+DIC = "%\n1\tfunct\n31\tposemo\n32\tnegemo\n%\nthe\t1\nhapp*\t31\nhappen*\t1\nkill\t1\t32\n"
+DIC += "poor thing\t32\nwow\t31\t32\n"
 
 
 def test_labels_and_fingerprints_follow_the_lexicon() -> None:

@@ -1,10 +1,13 @@
-"""score.engine=ray: two workers of this machine say what one process says."""
+"""score.engine=ray: two workers of this machine say what one process says.
+
+Ray must end with its process: `python test_score_workers.py FOLDER` writes what its workers say, as JSON."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from command import composed
+from command import ROOT, composed
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.config import plain
@@ -21,17 +24,24 @@ from mitigate.score.workers import OnWorkers, Worker
 from mitigate.settings import deciding
 from mitigate.triples import Labels
 
-needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra [ray]")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mitigate.cache import LabelStore
+from mitigate.score import labels as labelling
+from mitigate.score.labels import label_column
+from mitigate.score.regard import MiniLMRegard
+from mitigate.score.workers import connected
+from mitigate.triples import Scorer
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What tests/two_workers.py says, if this machine is not too busy to start Ray in the half minute that it waits."""
+    """What `main` finds, if this machine is not too busy to start Ray in the half minute that it waits."""
     if find_spec("ray") is None:
         pytest.skip("needs the extra [ray]")
     folder = str(tmp_path_factory.mktemp("labels"))
-    line = [sys.executable, Path(__file__).with_name("two_workers.py"), folder]
-    done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "STARTED_FOR": folder})
+    line = [sys.executable, __file__, folder]
+    done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     if "timed out during startup" in found.get("not started", ""):
@@ -85,3 +95,43 @@ def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatc
         OnWorkers(Here(), Here, 2)
     given = [deciding(plain(composed(*more))) for more in ((), ("score.engine=ray", "score.workers=8"))]
     assert given[0] == given[1]
+
+
+TEXTS = [f"this person is able to {what} {number} times" for number in range(40) for what in ("care", "steal", "win")]
+
+
+def loaded(noted: Path) -> MiniLMRegard:
+    """The scorer, with a note of the process that loaded it."""
+    with noted.open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    return MiniLMRegard()
+
+
+def main(folder: Path) -> dict[str, Any]:
+    """All that the tests look at, by one Ray, as it takes seconds to start."""
+    try:
+        connected(2)
+    except MitigateError as error:
+        return {"not started": str(error)}
+    labelling.PIECE = 10
+    scorer, load = MiniLMRegard(), partial(loaded, folder / "loaded")
+    return {
+        "here": os.getpid(),
+        "alone": label(scorer, folder / "alone"),
+        "shared": label(OnWorkers(scorer, load, 2), folder / "shared"),
+        "loaded": [int(line) for line in (folder / "loaded").read_text().splitlines()],
+        "too many": label(OnWorkers(scorer, load, 3), folder / "too_many"),
+    }
+
+
+def label(scorer: Scorer, cache: Path) -> Any:
+    """Labels and strengths of TEXTS, or the message of a fault."""
+    try:
+        said = label_column(pl.Series(TEXTS), scorer, LabelStore(cache))
+    except MitigateError as error:
+        return str(error)
+    return [said.label.tolist(), said.strength.tolist()]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(Path(sys.argv[1]))))

@@ -1,5 +1,6 @@
 """The queue: who gets which job, when another may take it, what becomes of it; and the tokens of people."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,18 @@ def test_the_first_submitted_is_the_first_claimed_and_slots_are_kept(queue: Queu
     assert (claimed[0].state, claimed[0].started) == ("running", 10.0)
     queue.finish(first, "a", 0)
     assert (queue.read(first).state, queue.claim("c", 2).id) == ("done", third)
+
+
+def test_many_claim_at_once_and_no_two_get_the_same(queue: Queue) -> None:
+    jobs = add(queue, 20)
+
+    def claims(worker: int) -> list[int]:
+        own = Queue(queue.path)
+        return [job.id for turn in range(10) if (job := own.claim(f"{worker}-{turn}", 20))]
+
+    with ThreadPoolExecutor(4) as pool:
+        claimed = [job for found in pool.map(claims, range(4)) for job in found]
+    assert sorted(claimed) == jobs
 
 
 def test_a_heartbeat_keeps_a_job_and_without_one_another_gets_it(queue: Queue, clock: list[float]) -> None:

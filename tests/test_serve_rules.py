@@ -76,9 +76,8 @@ def test_all_faults_are_reported_together_and_no_scorer_opens_an_address(rules: 
     assert found[4].startswith("'trainer.learning' cannot be set in this service; the list of settings has what can")
     assert len(found) == 5
     for key, value in (("score.extra", ["ngram", "judge"]), ("score.regard", "judge"), ("policy.scorers", ["judge"])):
-        assert faults(rules, "mitigate", {key: value}) == [
-            f"{key}: judge sends texts to an address, which no job of this service does"
-        ]
+        (found,) = faults(rules, "mitigate", {key: value})
+        assert found == f"{key}: judge sends texts to an address, which no job of this service does"
     assert "kge.seeds" in faults(rules, "mitigate", {"kge.seeds": 1})[0]  # a setting of another option
 
 
@@ -105,17 +104,7 @@ VALUES: dict[str, list[Any]] = {
     "score.regard": ["${oc.env:HOME}"],
     "seed": [True, CODE, "1,2", 10**400],
     "trainer.lr": [float("nan")],
-    "data.path": [
-        "../secret.csv",
-        "link.csv",
-        "/etc/passwd",
-        "absent.csv",
-        "$HOME",
-        5,
-        "a" * 300,
-        "a/" * 3000,
-        "\ud800",
-    ],
+    "data.path": ["../secret.csv", "link.csv", "/etc/passwd", "absent.csv", 5, "a" * 300, "a/" * 3000, "\ud800"],
     "compare.runs": ["../out", ["/etc"], [], [CODE], ["mitigate-none", ".serve"], "a" * 300],
 }
 

@@ -75,9 +75,8 @@ def test_a_job_that_dies_is_started_once_more_and_then_fails_with_its_output(cod
     assert (found.state, found.exit, found.starts, found.error) == ENDS[code]
 
 
-ASLEEP = (
-    "import time\ntry:\n  print('at work', flush=True); time.sleep(600)\nexcept KeyboardInterrupt: print('stopped')"
-)
+ASLEEP = "import time\ntry:\n  print('at work', flush=True); time.sleep(600)\n"
+ASLEEP += "except KeyboardInterrupt: print('stopped')"
 
 
 def test_a_running_job_is_cancelled_as_by_ctrl_c(service: Service) -> None:

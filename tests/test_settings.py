@@ -2,7 +2,6 @@
 command, and by the class's constructor."""
 
 from collections.abc import Iterator
-from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from command import composed, here
 
 from mitigate.recipes.config import plain
-from mitigate.settings import all_settings, check, settings
+from mitigate.settings import all_settings, settings
 
 CONF = Path(__file__).parents[1] / "conf"
 OPTIONS = {
@@ -48,11 +47,6 @@ WRONG = [
 ]
 
 
-@cache
-def built() -> dict[str, Any]:
-    return check(plain(composed()))
-
-
 def key_of(given: str) -> str:
     return given.partition("=")[0]
 
@@ -78,11 +72,6 @@ def test_the_command_names_all_faults_before_the_first_stage(wrong, tmp_path, ca
     assert [wrong[one] for one in given if wrong[one] not in faults] == []
     assert said == ""
     assert list(tmp_path.iterdir()) == []
-
-
-def test_settings_that_do_not_fit_together(tmp_path, capsys, monkeypatch) -> None:
-    assert here(monkeypatch, "trainer.warmup=0.5", "+trainer.hold=0.1", f"paths.outputs={tmp_path}/runs") == 2
-    assert "trainer.hold=0.1 must be null or at least trainer.warmup=0.5" in capsys.readouterr().err
 
 
 def leaves(node: Any, path: str = "") -> Iterator[str]:

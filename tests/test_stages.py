@@ -185,6 +185,7 @@ def test_two_runs_that_want_the_same_result_compute_it_once(tmp_path: Path) -> N
         for thread in threads:
             thread.join(10)
     assert CALLS == ["slow"]
+    assert not any(thread.is_alive() for thread in threads)
     assert (tmp_path / "second" / "slow.json").is_file()
     for what in ("stage slow", "this run"):
         assert f"another process is already working on {what}; waiting for it to finish" in page.notices

@@ -1,23 +1,19 @@
 """Stories of a small generator, drawn by the chance of each prompt; what is a story; and texts that it reads first."""
 
-from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
-from refusals import refuses
 from shown_steps import Page
 from small_models import save_llama, save_neox
 
-from mitigate.errors import MitigateError
 from mitigate.models.beam import drawn
 from mitigate.models.hf import LanguageModel
 from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, chances_of, is_refusal, sample_stories, story_of
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
-from mitigate.train.comet import Settings
 from mitigate.train.stories import Reader
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
@@ -97,11 +93,8 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
     "text",
     [
         "I'm sorry, but I can't help with that.",
-        "I’m really sorry. I cannot assist with this request.",
         "As an AI language model, I am unable to write such a story.",
-        "I apologize, but that's not something I can help with.",
         "Unfortunately, I won't create content about a group.",
-        "I must respectfully decline.",
         "I'm not comfortable writing this.",
     ],
 )
@@ -133,24 +126,12 @@ def test_stories_without_reasoning_and_unfinished_ones() -> None:
     assert story_of("It sat. It ran. It hid.", 2) == ("It sat. It ran.", "answered")
 
 
-def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
-    asked, how = partial(sample_stories, model, parts=PartFolder(tmp_path)), Sampling(seed=1)
-    refuses(MitigateError, "more than the 64 that this model reads; set fewer", asked, ASKED, how)
-    long = ASKED.with_columns(prompt=pl.lit("a nurse " * 64))
-    refuses(MitigateError, "is more than the 64 that this model reads", asked, long, how)
-
-
 SAID = ["a nurse is kind. a nurse cares.", "a judge is fair.", "korea has mountains. korea is far."]
-SETTINGS = Settings(max_steps=8, max_epochs=9, batch_size=4, lr=3e-3, precision="32-true")
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> LanguageModel:
+def test_all_tokens_of_a_text_are_learnt(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    return LanguageModel.load(save_neox(tmp_path / "start", SAID))
-
-
-def test_all_tokens_of_a_text_are_learnt(fresh: LanguageModel) -> None:
+    fresh = LanguageModel.load(save_neox(tmp_path / "start", SAID))
     reader = Reader(fresh)
     (start,), (text,) = reader.prompts([""], [""]), reader.tails(SAID[:1])
     assert (start, text[-1]) == ([fresh.end], fresh.end)  # a GPT-NeoX begins texts with the token that ends them
@@ -158,4 +139,3 @@ def test_all_tokens_of_a_text_are_learnt(fresh: LanguageModel) -> None:
     logits = fresh.model(torch.tensor([[*start, *text[:-1]]])).logits[0]
     expected = torch.nn.functional.cross_entropy(logits, torch.tensor(text), reduction="none")
     torch.testing.assert_close(reader.nll([start], [text]), expected)
-    assert len(reader.tails(["kind " * 200])[0]) == 64  # as many positions as there are: a start, 63 tokens, END unread

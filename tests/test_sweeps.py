@@ -6,20 +6,13 @@ from unittest.mock import Mock
 
 import pytest
 from command import here
-from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.cli import CONF
 from mitigate.recipes import labels, sweep
 from mitigate.recipes.sweep import compare
 
 OPTUNA = "hydra_plugins.hydra_optuna_sweeper"
-
-
-def composed(*overrides: str):
-    with initialize_config_dir(config_dir=str(CONF), version_base=None):
-        return compose("config", overrides=list(overrides), return_hydra_config=True)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SQLAlchemy, in the Optuna that Hydra's sweeper takes

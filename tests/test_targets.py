@@ -28,11 +28,8 @@ def test_the_papers_329_and_files_and_lists_that_say_more_of_targets(own) -> Non
     assert Counter(targets().values()) == {"origin": 157, "profession": 120, "gender": 40, "religion": 12}
     assert choose_targets("all").height == 329
     chosen = choose_targets(["Nurse", "puerto_rican", "gardener", "nurse"])
-    assert chosen.select("target", "category").rows() == [
-        ("nurse", "profession"),
-        ("puerto rican", "origin"),
-        ("gardener", "own"),
-    ]
+    expected = [("nurse", "profession"), ("puerto rican", "origin"), ("gardener", "own")]
+    assert chosen.select("target", "category").rows() == expected
     path = own("target,category\nnurse,\nsurfer,hobby\n", encoding="utf-8-sig")
     assert choose_targets(path).select("target", "category").rows() == [("nurse", "profession"), ("surfer", "hobby")]
     path = own("Target,forms,Group,kind,id\nDeaf person, the deaf ;Deaf_folk,,People,x\nroma,,people,,\n")
@@ -95,9 +92,8 @@ def test_plurals_follow_rules_also_irregular_ones_and_the_other_way_round() -> N
     for word, plural in PLURALS.items():
         assert plural in set(with_plurals(word))
         assert word in set(inflections(plural))
-    assert not {"bos", "u", "clas", "pari"} & {
-        form for word in ("boss", "us", "class", "paris") for form in inflections(word)
-    }
+    for word in ("boss", "us", "class", "paris"):
+        assert word[:-1] not in inflections(word)
 
 
 @pytest.mark.parametrize(

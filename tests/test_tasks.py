@@ -32,10 +32,8 @@ from mitigate.studies.audit import (
 )
 from mitigate.train.base_model import check_distinct_relations, find_start
 from mitigate.triples import TRIPLES
-from mitigate.words.relations import Relation, relations
+from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER
-
-MENTORS = Relation("mentors", "is a mentor of", "works with")
 
 
 def triples(**counts: int) -> pl.DataFrame:

@@ -30,9 +30,8 @@ class SameLetter:
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         parts = [text.split("\t") for text in texts]
-        said = np.array(
-            [tail == "thing" if r == "IsA" else r == "CapableOf" and h[0] == tail[:1] for h, r, tail in parts]
-        )
+        rule = {"IsA": lambda _, tail: tail == "thing", "CapableOf": lambda head, tail: head[0] == tail[:1]}
+        said = np.array([relation in rule and rule[relation](head, tail) for head, relation, tail in parts])
         return Labels(said.astype(np.int8), said.astype(np.float32))
 
 

@@ -76,25 +76,6 @@ def test_neither_the_command_nor_the_places_of_programs_are_recorded(tmp_path: P
         assert str(place).encode() not in content.read_bytes()
 
 
-def test_the_folder_of_an_adapters_base_is_not_uploaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "adapter_model.safetensors").write_bytes(b"weights")
-    (model / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "/home/me/a base", "r": 4}))
-    run = open_tracking("offline", folder=tmp_path, **OPTIONS)
-    given: dict[str, str] = {}
-
-    def log_artifact(_: object, artifact: wandb.Artifact) -> None:
-        entries = artifact.manifest.entries
-        given.update({name: Path(str(entry.local_path)).read_text() for name, entry in entries.items()})
-
-    monkeypatch.setattr(wandb.Run, "log_artifact", log_artifact)
-    run.artifact("model", "model", model, {})
-    run.finish()
-    assert given["adapter_model.safetensors"] == "weights"
-    assert json.loads(given["adapter_config.json"]) == {"base_model_name_or_path": "a base", "r": 4}
-
-
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     """A socket on this machine; it is for the test to listen."""

@@ -73,11 +73,9 @@ def test_the_loss_and_its_further_terms_by_hand():
     assert choice(logits, others).tolist() == pytest.approx([first, math.log(3), 0])
 
 
-def train(
-    folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any
-) -> tuple[Kinds, dict[str, float]]:
+def train(folder: Path, network: Any = None, **more: Any) -> tuple[Kinds, dict[str, float]]:
     network = network or Kinds()
-    return network, fit_plausibility(network, known(network.relations), settings, folder, **{"fingerprint": "a"} | more)
+    return network, fit_plausibility(network, known(network.relations), SETTINGS, folder, **{"fingerprint": "a"} | more)
 
 
 def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
@@ -106,10 +104,8 @@ def labelled() -> pl.DataFrame:
     """Two words that decide, in texts that differ by a number."""
     said = [("thief", -1), ("table", 0), ("hero", 1)] * 12
     rows = [(f"this person is a {word} of {number}", label) for number, (word, label) in enumerate(said)]
-    parts = ["train"] * 30 + ["valid"] * 6
-    return pl.DataFrame(rows, schema={"text": pl.String, "label": pl.Int8}, orient="row").with_columns(
-        part=pl.Series(parts)
-    )
+    table = pl.DataFrame(rows, schema={"text": pl.String, "label": pl.Int8}, orient="row")
+    return table.with_columns(part=pl.Series(["train"] * 30 + ["valid"] * 6))
 
 
 def test_minilm_learns_and_a_seed_repeats_it(labelled):

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
-from command import SMALL
+from command import SMALL, metrics_of
 from small_models import save_bart, save_llama, save_neox
 from test_train_comet import EXAMPLES
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
@@ -56,7 +56,7 @@ def test_the_main_job_trains_it_on_what_the_policy_keeps(save, settings, asked, 
     base = save(tmp_path / "base", files("mitigate").joinpath("data/sample/test.txt").read_text().splitlines())
     done = job(*SMALL, *settings, f"model.base={base}", "policy=both", "probe.max_length=4")
     assert done.status == 0
-    metrics, model = json.loads((done.folder / "metrics.json").read_text()), done.folder / "model"
+    metrics, model = metrics_of(done.folder), done.folder / "model"
     assert metrics["filter/dropped"] > 0
     assert metrics["statements"] == 3 * 3 * 10
     assert json.loads((done.folder / "train.json").read_text())["steps"] == 6

@@ -7,12 +7,12 @@ from mitigate.errors import MitigateError
 from mitigate.load.targets import about_targets, check_match, sentences_about_targets
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
+from mitigate.words.targets import list_of
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
-    frame = pl.DataFrame(
-        {"head": [head], "relation": [relation], "tail": [tail], **{k: [v] for k, v in columns.items()}}
-    )
+    given = {"head": head, "relation": relation, "tail": tail, **columns}
+    frame = pl.DataFrame({name: [value] for name, value in given.items()})
     return verbalise(frame, masking).row(0, named=True)  # type: ignore[arg-type]
 
 
@@ -47,6 +47,9 @@ def test_paper_masking_replaces_one_target_as_a_substring_and_another_masking_is
     found = sentence("man", "RelatedTo", "human nurse", "paper")
     assert found["masked"] == "this person is related to huthis person nurse"
     assert sentence("dog", "RelatedTo", "big nurse", "paper")["masked"] == "dog is related to big nurse"
+    own = pl.DataFrame({"head": ["surfer"], "relation": ["RelatedTo"], "tail": ["windsurfer"]})
+    found = verbalise(own, "paper", target_list=list_of(["surfer"]))
+    assert found["masked"].item() == "this person is related to windthis person"
     with pytest.raises(MitigateError, match="unknown measure.masking 'word'; allowed: token, paper"):
         sentence("dog", "IsA", "animal", "word")
 

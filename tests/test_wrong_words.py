@@ -79,11 +79,7 @@ def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tm
     ("name", "more", "message"),
     [
         ("absent.Words", {}, "mine._target_=absent.Words cannot be imported (ModuleNotFoundError: No module"),
-        (
-            "own.Words",
-            {},
-            "mine: own.Words fails with TypeError: Words.__init__() missing 1 req",
-        ),
+        ("own.Words", {}, "mine: own.Words fails with TypeError: Words.__init__() missing 1 req"),
         ("own.Words", {"words": []}, "mine: own.Words fails with KeyError: 'no words' (own.py, line 7)"),
     ],
 )
@@ -135,3 +131,29 @@ def test_errors_of_hydra_and_yaml_are_a_sentence() -> None:
 )
 def test_an_argument_that_hydra_cannot_read_is_quoted(argument: str, read: str) -> None:
     assert readable(argument) == read
+
+
+FILES = {
+    "statements": "target\tstatement\tregard\nlawyer\tthe lawyer is kind\t-1\nnurse\tthe nurse is late\t0\n",
+    "stories": "the nurse|||The nurse walked home. She was kind.\n",
+    "triples": "head\trelation\ttail\tsplit\nlawyer\tIsA\tperson\ttest\n",
+}
+TRAINING = "recipe=stories recipe.post_train=true policy=none"
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("recipe=labels data=stories", "data=stories is for recipe=stories, and recipe=labels reads"),
+        (f"{TRAINING} data=statements", "the data has no triples, and this recipe trains on triples"),
+        (f"{TRAINING} data=triples", "the data has no training triples (by split: test 1)"),
+        ("data=graph", "data=graph is for recipe=kge, and recipe=mitigate reads triples"),
+        ("recipe=labels data=statements data.label_column=Regard", "the table already has a column 'regard'"),
+    ],
+)
+def test_data_of_another_recipe_is_refused(command: str, fault: str, ran, tmp_path: Path) -> None:
+    given = command.split()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+        given += [f"data.path={tmp_path / name}"] * (f"data={name}" in given)
+    assert fault in ran(*given, f"paths.outputs={tmp_path}/out", "tracking=none").refused

@@ -88,9 +88,9 @@ def build(
         found.append(f"{missing:,} of {len(entities):,} entities occur in no training triple")
     if nameless := sum(id_ not in entity_names for id_ in entities):
         found.append(f"{nameless:,} of {len(entities):,} entities have no name: their id is shown")
-    names = [tuple(entity_names.get(id_, id_) for id_ in entities)]
-    names += [tuple(relation_names.get(id_, id_) for id_ in relations)]
-    return Graph(entities, relations, *names, train, valid, test, tuple(found))
+    names = tuple(entity_names.get(id_, id_) for id_ in entities)
+    phrases = tuple(relation_names.get(id_, id_) for id_ in relations)
+    return Graph(entities, relations, names, phrases, train, valid, test, tuple(found))
 
 
 def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Triple], list[str]]:

@@ -64,10 +64,10 @@ def read_annotations(folder: Path) -> pl.DataFrame:
             facts = (path.name, part, text, key, unit, *map(_choices(path, row).get, CHOICES))
             rows += [(*facts, *texts) for texts in _texts(row)]
     if not rows:
-        raise MitigateError(
-            f"{folder} has no file of the corpus; allowed: {ALLOWED}, or files with the published columns, named or in "
-            "folders by split: train, validation, test"
+        allowed = (
+            f"{ALLOWED}, or files with the published columns, named or in folders by split: train, validation, test"
         )
+        raise MitigateError(f"{folder} has no file of the corpus; allowed: {allowed}")
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 
@@ -92,15 +92,14 @@ def _columns_of(path: Path) -> Mapping[str, Any] | None:
 
 def _choices(path: Path, row: Mapping[str, Any]) -> dict[str, float | None]:
     """The classifications of a post, 0 to 1."""
+    at = f"{path}:{row['row']}"
     if "label" in row and row["label"] not in ("0", "1"):
-        raise MitigateError(
-            f"{path}:{row['row']}: found {row['label'][:60]!r}, expected `label,post` with label 0 or 1"
-        )
+        raise MitigateError(f"{at}: found {row['label'][:60]!r}, expected `label,post` with label 0 or 1")
     if "lewd" not in row:
         return {"offensive": float(row["label"])} if "label" in row else {"targeted": 1.0}
     for name, column in COLUMNS.items():
         if row[name] and not re.fullmatch(r"0?\.\d+|[01](?:\.0*)?", row[name]):
-            raise MitigateError(f"{path}:{row['row']}: {column} is {row[name]!r}; it must be a number from 0 to 1")
+            raise MitigateError(f"{at}: {column} is {row[name]!r}; it must be a number from 0 to 1")
     return {name: float(row[name]) if row[name] else None for name in COLUMNS}
 
 

@@ -59,9 +59,10 @@ def load(
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
     given = () if label_column is None else (label_column.lower(),)
     if set(given) & set(SCHEMA):
-        raise MitigateError(f"data.label_column={given[0]} has another meaning here; rename the column in the file")
+        raise MitigateError(f"data.label_column={label_column} has another meaning here; rename the column in the file")
     wanted: dict[str, Place] = {**{name: name for name in given}, **columns_of(columns, COLUMNS, given)}
-    layout, widths = layout_of(place), None
+    layout = layout_of(place)
+    widths: list[int] | None = None
     if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":
         wanted, widths = {"target": 1, "statement": 2}, [2]
     remedy = "; name the columns in a first line, or set 'data.columns={target: 1, statement: 2}'"

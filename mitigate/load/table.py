@@ -294,7 +294,7 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
         name = next((name for name in column.names if name in values), None)
         if name is None and not column.optional:
             raise ValueError(f"no {' or '.join(map(repr, column.names))}")
-        value = values.get(name)
+        value = values.get(name or "")
         if value is None or value != value:  # NaN alone differs from itself
             yield None
         elif column.lists:

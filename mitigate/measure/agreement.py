@@ -104,11 +104,6 @@ def polarised(table: np.ndarray) -> np.ndarray:
     return 1 - cells[..., AT_NEUTRAL].sum(axis=-1) / cells.sum(axis=(-2, -1))
 
 
-def truly_polarised(table: np.ndarray) -> np.ndarray:
-    """The share of items that the first labelling does not call neutral."""
-    return polarised(np.swapaxes(_cells(table), -1, -2).reshape(*table.shape[:-1], 9))
-
-
 def sensitivity(table: np.ndarray) -> np.ndarray:
     """Recall: the share that the second labelling calls polarised, among items that the first calls polarised."""
     positives = np.delete(_cells(table), AT_NEUTRAL, axis=-2).sum(axis=-2)  # by column
@@ -184,11 +179,6 @@ def _ends(value: float, ways: Sequence[np.ndarray], level: float) -> np.ndarray:
     return np.clip(value + wider * (ends - value), min(0.0, ways[most].min()), 1.0)  # shares from 0, kappas from below
 
 
-def words_and_texts(rows: pl.DataFrame) -> list[np.ndarray]:
-    """Numbers of each rated statement's word and of its masked text. They are crossed: many words share a text."""
-    return [np.unique(rows[column].to_list(), return_inverse=True)[1] for column in ("cluster", "masked")]
-
-
 # Areas under ROC curves
 
 
@@ -199,9 +189,7 @@ def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
     above, below = int(valid.sum()), int((~valid).sum())
     if not above or not below:
         return None
-    from scipy.stats import rankdata  # a second to load, which filters and labels do without
-
-    ranks = rankdata(scores)
+    ranks = pl.Series(scores).rank().to_numpy()
     return float((ranks[valid].sum() - above * (above + 1) / 2) / (above * below))
 
 
@@ -266,7 +254,8 @@ def measure_agreement(
         found |= {f"{resource}/sentences": rows.height, f"{resource}/ratings": len(ratings)}
         if intervals is None:
             continue
-        crossed = words_and_texts(rows)
+        # Words and masked texts are crossed: many words share a text.
+        crossed = [np.unique(rows[column].to_list(), return_inverse=True)[1] for column in ("cluster", "masked")]
         of = with_intervals(fleiss_sums(rows["votes"]), {f"{PEOPLE}/fleiss": fleiss_of}, intervals, crossed)
         of |= with_intervals(confusion(most, most), {f"{PEOPLE}/polarised": polarised}, intervals, crossed)
         for scorer in (*scorers, ALWAYS_NEUTRAL):

@@ -115,11 +115,6 @@ class Measure:
         return {"up": "↑", "down": "↓", "none": ""}[self.better]
 
     @property
-    def said_better(self) -> str:
-        """The better direction in words; "" where there is none."""
-        return {"up": "higher is better", "down": "lower is better", "none": ""}[self.better]
-
-    @property
     def long_title(self) -> str:
         """The title with the paper's name in brackets: "neutral by regard (NRM)"."""
         name = (self.paper or {}).get(self.scorer)
@@ -303,12 +298,6 @@ def check_scorer_name(name: str) -> None:
             f"a scorer cannot be called {name!r}: keys of metrics.json begin with its name, so it must not have a "
             f"'/' or be one of {', '.join(sorted(taken()))}. Give it another name."
         )
-
-
-def measure_of_figure(key: str) -> Measure:
-    """The measure of a key of metrics.json, with its scorer filled in."""
-    figure = find(key)
-    return _plain(key) if figure is None else figure.declared
 
 
 def unknown(key: str, setting: str = "metric") -> MitigateError:

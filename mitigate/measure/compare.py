@@ -17,7 +17,7 @@ import polars as pl
 from scipy import optimize, special, stats
 
 from mitigate.errors import MitigateError
-from mitigate.measure.base import find, key_of, measure_of_figure
+from mitigate.measure.base import find, key_of, measure_of
 from mitigate.measure.intervals import (
     FEW_TARGETS,
     Figure,
@@ -301,7 +301,7 @@ def verdict(row: Mapping[str, Any], seeds: int, is_same: bool = False) -> str:
     if change is None or low is None:
         return UNKNOWN
     apart = low > 0 or high < 0 if row["p_holm"] is None else row["p_holm"] < ALPHA
-    if not apart or round(change, measure_of_figure(row["figure"]).decimals) == 0:
+    if not apart or round(change, measure_of(row["measure"], row["scorer"]).decimals) == 0:
         return ALIKE
     return (SHOWN if seeds >= FEWEST_TO_CLAIM else EXPLORED)[(change > 0) != (row["better"] == "up")]
 
@@ -341,13 +341,13 @@ def faults(metrics: Metrics) -> list[str]:
         (of("statements"), 1, most, "no generated statement"),
         (of("training/steps"), 30, most, "{:.0f} training step(s)"),
         (of("shared_tails"), 0, 50, "the same tails for {:.0f} % of targets"),
-        (of("empty_tails"), 0, 5, "{:.0f} % of the tails empty"),
-        (lists, 1.5, most, "{:.1f} times the distinct tails of constants"),
+        (of("empty_tails"), 0, 5, "{:.0f} % empty tails"),
+        (lists, 1.5, most, "only {:.1f} times as many distinct tails as constants have"),
         (
             perplexity / unigram if perplexity and unigram else None,
             0,
             1,
-            "perplexity {:.2f} times that of a unigram model",
+            "a perplexity that is {:.2f} times that of a unigram model",
         ),
         # 1 and not 0, because the start of a generator that reads sentences knows a little of heads
         (lift, -most if low is not None and low > 1 else most, most, SHOWS_NOTHING),

@@ -14,16 +14,10 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.base import Estimate, measure, number
-from mitigate.measure.intervals import (
-    FEW_TARGETS,
-    Bootstrap,
-    cluster_numbers,
-    mean_over_targets,
-    variance_over_targets,
-)
+from mitigate.measure.intervals import FEW_TARGETS, Bootstrap, cluster_numbers, mean_over_targets, variance_over_targets
 from mitigate.measure.results import Results, as_rows, by_category, measured
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, label_columns
-from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
+from mitigate.words.targets import PAPER, TargetList, as_targets, list_of, named
 
 EmptyTargets = Literal["exclude", "zero"]
 """The treatment of a target without statements: it has no percentage and is left out, or, as in the paper, it is 0 %
@@ -33,7 +27,6 @@ SHARES = {"neutral": "neutral_mean", "prejudice": "O-", "favouritism": "O+"}
 TALLY = {"column": pl.String, "target": pl.String, "label": pl.Int8, "count": pl.Int64}
 """Counts of labels by target: all that an audit's figures need, whatever the number of statements."""
 BOOTSTRAP = Bootstrap()
-NAMED = 5  # targets without statements, in a notice
 Wordings = Mapping[str, tuple[str, str]]
 """Scorer and template by column of labels."""
 
@@ -131,12 +124,11 @@ class Measurement:
         table = next(iter(self.tables(tallied).values()))
         found = few_targets(table, self.target_list.clusters)
         if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
-            effect = "they have no percentage and are left out of means and variances of percentages."
+            effect = "they have no percentage, and means and variances leave them out."
             if self.empty_targets == "zero":
                 effect = "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and "
                 effect += "makes variances larger."
-            words = ", ".join(empty[:NAMED]) + (" ..." if len(empty) > NAMED else "")
-            found.append(f"{len(empty)} of {table.height} targets have no statements ({words}): {effect}")
+            found.append(f"{len(empty)} of {table.height} targets have no statements ({named(empty)}): {effect}")
         return found
 
 
@@ -149,10 +141,8 @@ def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
         for category in table["category"].unique(maintain_order=True)
         if len(set(cluster_numbers(known.filter(category=category), clusters))) < FEW_TARGETS
     ]
-    said = (
-        f"Few targets in {', '.join(few)} (under {FEW_TARGETS}): their figures say little about other words of these "
-    )
-    return [said + "categories."] if few else []
+    said = f"There are few targets in {', '.join(few)} (under {FEW_TARGETS}): their results say little about other "
+    return [said + "words of these categories."] if few else []
 
 
 def harm_results(
@@ -197,9 +187,9 @@ def measure_harms(
             "word that each statement is about"
         )
     if targets is None:
-        named = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
-        has_categories = "category" in named.columns
-        targets = (named if has_categories else as_targets(named["target"].to_list())).select("target", "category")
+        about = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
+        has_categories = "category" in about.columns
+        targets = (about if has_categories else as_targets(about["target"].to_list())).select("target", "category")
     labels = label_names(statements)
     available = [name for name in labels if name not in {label_columns(other, "neutral")[0] for other in labels}]
     scorers = available if scorers is None else scorers
@@ -336,4 +326,4 @@ def num_statements(targets: pl.DataFrame) -> int:
 
 number("rows", "rows", "The number of rows of the resource, or of texts.", headline="size")
 number("rows_about_a_target", "rows about a target", "The number of rows of the resource that are about a target.")
-number("distinct", "distinct texts", "The number of distinct texts once demographic words are masked.")
+number("distinct", "distinct texts", "The number of distinct texts after demographic words are masked.")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from mitigate.measure.base import Estimate
 
@@ -51,9 +52,9 @@ class Bootstrap:
         whole, apart = cluster_sums(parts, clusters, powers=(1,))[0].T
         if not np.ptp(apart):
             return centre, centre
-        from scipy.stats import bootstrap, norm, t  # half a second to load, which labels do without
+        from scipy.stats import bootstrap  # half a second to load, which labels do without
 
-        width = t.ppf((1 + self.level) / 2, num_clusters - 1) * np.sqrt(num_clusters / (num_clusters - 1))
+        width = special.stdtrit(num_clusters - 1, (1 + self.level) / 2) * np.sqrt(num_clusters / (num_clusters - 1))
         found = bootstrap(
             (whole, apart),
             lambda whole, apart, axis: apart.sum(axis) / whole.sum(axis),
@@ -62,7 +63,7 @@ class Bootstrap:
             paired=True,
             vectorized=True,
             axis=-1,
-            confidence_level=min(2 * norm.cdf(width) - 1, 1 - 1e-12),  # two words reach from one to the other
+            confidence_level=min(2 * special.ndtr(width) - 1, 1 - 1e-12),  # two words reach from one to the other
             rng=np.random.default_rng(self.seed),
         )
         low, high = found.confidence_interval
@@ -146,8 +147,6 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
     error, degrees = (found.item() for found in jackknife(without))
     if not np.isfinite(without).all() or error <= TOO_SMALL:
         return 0.0, None
-    from scipy import special  # half a second to load, which labels without intervals do without
-
     centre = len(without) * whole - (len(without) - 1) * without.mean()
     reach = special.stdtrit(degrees, (1 + level) / 2) * error
     low, high = (float(np.exp(min(centre + side, 700))) for side in (-reach, reach))
@@ -157,26 +156,24 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
     return min(low, float(np.exp(whole))), None if high >= MOST_VARIANCE else high
 
 
-def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Interval:
-    """The interval of the mean of percentages of targets, (targets,): the bootstrap's, and where all are 0, or all are
-    100, the rule of three (Hanley and Lippman-Hand 1983): if none of n words differs, up to 1 - 0.05 ** (1 / n) of all
-    words may. (None, None) for a single word, and where all have the same percentage between 0 and 100."""
-    if clusters.max() == 0 or (np.ptp(values) == 0 and 0 < values[0] < 100):
-        return None, None
-    if np.ptp(values):
-        return bootstrap.mean(values, clusters)
-    others = float(100 * (1 - (1 - bootstrap.level) ** (1 / (clusters.max() + 1))))
-    return (0.0, others) if values[0] == 0 else (100 - others, 100.0)
-
-
 def mean_over_targets(table: pl.DataFrame, column: str | pl.Expr) -> Estimate:
-    """The mean of a percentage over the targets that have one; None where there is none."""
+    """The mean of a percentage over the targets that have one; None where there is none.
+
+    Its interval is the bootstrap's, and where all values are 0, or all are 100, the rule of three (Hanley and
+    Lippman-Hand 1983): if none of n words differs, up to 1 - 0.05 ** (1 / n) of all words may. It is (None, None) for a
+    single word, and where all have the same percentage between 0 and 100."""
     known, values = _known(table, column)
     if not len(values):
         return Estimate(None, n=0)
 
     def interval(intervals: Bootstrap, clusters: Mapping[str, str]) -> Interval:
-        return share_interval(values, cluster_numbers(known, clusters), intervals)
+        words = cluster_numbers(known, clusters)
+        if words.max() == 0 or (np.ptp(values) == 0 and 0 < values[0] < 100):
+            return None, None
+        if np.ptp(values):
+            return intervals.mean(values, words)
+        others = float(100 * (1 - (1 - intervals.level) ** (1 / (words.max() + 1))))
+        return (0.0, others) if values[0] == 0 else (100 - others, 100.0)
 
     return Estimate(float(values.mean()), interval, len(values))
 

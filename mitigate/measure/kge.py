@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from mitigate.measure.base import Estimate, measure, number
 
@@ -21,9 +22,7 @@ def agreement(rankings: np.ndarray) -> float | None:
     None for fewer than two rankings or three professions, and for a ranking without any difference."""
     if len(rankings) < 2 or rankings.shape[1] < 3 or not np.ptp(rankings, axis=1).all():
         return None
-    from scipy.stats import rankdata  # a second to load, which declarations of measures do without
-
-    found = np.corrcoef(rankdata(rankings, axis=1))
+    found = np.corrcoef([pl.Series(ranking).rank().to_numpy() for ranking in rankings])
     return float(found[np.triu_indices(len(found), 1)].mean())
 
 
@@ -51,9 +50,7 @@ def over_seeds(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values = np.asarray(values, dtype=float)
     mean, half = values.mean(0), np.full_like(values.mean(0), np.nan)
     if len(values) > 1:
-        from scipy.stats import t
-
-        half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) / np.sqrt(len(values))
+        half = special.stdtrit(len(values) - 1, (1 + LEVEL) / 2) * values.std(0, ddof=1) / np.sqrt(len(values))
         half = np.where(np.ptp(values, axis=0) > 0, half, np.nan)
     return mean, mean - half, mean + half
 

@@ -216,7 +216,7 @@ def kept_share(table: pl.DataFrame) -> float | None:
     return 100 * int(table["kept"].sum()) / total if (total := int(table["triples"].sum())) else None
 
 
-@covered("least_coverage", "triples kept of the target that keeps least", key="coverage/least", headline="cost")
+@covered("least_coverage", "triples kept of the target that keeps the fewest", key="coverage/least", headline="cost")
 def least_kept_share(table: pl.DataFrame) -> float | None:
     """The percentage of the triples about a target that is kept, of the target that keeps least, among those with at
     least FEWEST."""
@@ -235,12 +235,12 @@ trained("training/steps", "training steps", "The number of training steps, in ba
 trained(
     "training/passes",
     "passes over the training triples",
-    "The mean number of times that each training triple was learnt from.",
+    "The mean number of times that the training used each triple.",
     decimals=1,
 )
 trained(
     "untrained_relations",
     "relations without a training triple",
-    "The percentage of the probed relations of which no triple was trained on. 0: all were.",
+    "The percentage of the probed relations without a training triple. 0: every relation has one.",
     **{"unit": "%", "better": "down", "decimals": 1},
 )

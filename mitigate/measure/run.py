@@ -14,12 +14,7 @@ from mitigate.measure.results import Results, by_category, measured
 from mitigate.triples import ROLES, valid_rows
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
-from mitigate.words.targets import PAPER, TargetList
-
-MUCH = 90.0
-"""Percent of a relation's training triples; a policy that takes more of them is reported."""
-NAMED = 8  # relations in a notice
-EMPTY = pl.col("lost") == 100.0
+from mitigate.words.targets import PAPER, TargetList, named
 
 
 def measure_run(
@@ -90,36 +85,12 @@ def measure_filter(ledger: pl.DataFrame) -> pl.DataFrame:
 # Notices
 
 
-def lost_by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
-    """Training triples of each relation (relation, triples, lost), the commonest first: the number in the resource, and
-    the percentage of their weight that the policy takes away, net of what it adds."""
-    train = valid_rows(ledger.filter(split="train"))
-    sums = train.group_by("relation").agg(
-        triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
-    )
-    lost = pl.when(pl.col("kept") == 0).then(100.0).otherwise(100 * (1 - pl.col("weight") / pl.col("triples")))
-    found = sums.filter(pl.col("triples") > 0).select("relation", "triples", lost=lost.clip(0.0))
-    return found.sort("triples", "relation", descending=[True, False])
-
-
-def loss_notices(ledger: pl.DataFrame) -> list[str]:
-    """A notice of relations that lose nearly all training triples to a policy."""
-    rows = lost_by_relation(ledger).filter(pl.col("lost") > MUCH).select("relation", "triples").iter_rows()
-    relations = _named([f"{name} ({triples:,})" for name, triples in rows])
-    return [f"The policy takes more than {MUCH:.0f} % of the training triples of {relations}."] if relations else []
-
-
 def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
     """The probed relations without a training triple left, with the number that the resource has."""
-    table = lost_by_relation(ledger)
-    triples = dict(table.select("relation", "triples").iter_rows())
-    trained = set(table.filter(~EMPTY)["relation"])
+    train = valid_rows(ledger.filter(split="train"))
+    triples = dict(train.filter(OF_RESOURCE).group_by("relation").len().iter_rows())
+    trained = set(train.filter(pl.col("weight") > 0)["relation"])
     return {relation: triples.get(relation, 0) for relation in probed if relation not in trained}
-
-
-def _named(relations: Sequence[str]) -> str:
-    more = f" and {len(relations) - NAMED} more" if len(relations) > NAMED else ""
-    return ", ".join(relations[:NAMED]) + more
 
 
 def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[str]:
@@ -131,10 +102,10 @@ def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[st
     theirs = statements.filter(pl.col("relation").is_in(list(found))).height
     dropped = [f"{relation} ({triples:,})" for relation, triples in found.items() if triples]
     absent = [relation for relation, triples in found.items() if not triples]
-    why = [f"the policy dropped all of {_named(dropped)}"] if dropped else []
-    why += [f"the data has none of {_named(absent)}"] if absent else []
+    why = [f"the policy dropped all of {named(dropped)}"] if dropped else []
+    why += [f"the data has none of {named(absent)}"] if absent else []
     return [
-        f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. "
+        f"There is no training triple of {counted(len(found), 'probed relation')}: {'; '.join(why)}. "
         f"{theirs:,} of {statements.height:,} generated statements have such a relation, "
         "and their labels say nothing about what the generator has learnt."
     ]
@@ -147,10 +118,10 @@ def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAP
     if unknown := no_valid["group"].to_list():
         found.append(
             "The plausibility classifier was trained on ConceptNet's relations and does not know "
-            f"{', '.join(unknown)}: plausible shares are of the other statements."
+            f"{', '.join(unknown)}: the plausible shares are of the other statements."
         )
     found += few_targets(table, target_list.clusters)
-    return [*found, "This is a single training run: a claim about the policy needs several seeds of each policy."]
+    return [*found, "This is a single training run. A claim about the policy needs several seeds of each policy."]
 
 
 def same_ratings(critic: object, people: object) -> list[str]:

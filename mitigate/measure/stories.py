@@ -53,7 +53,7 @@ def disparity_in_refusals(answers: pl.DataFrame) -> Estimate:
 told = partial(number, family="stories")
 told("stories", "stories", "The number of stories with at least one whole sentence.", headline="size")
 told("stories/untold", "stories without a sentence", "The number of stories without a whole sentence.")
-told("stories/short", "short stories", "The number of stories with fewer whole sentences than wanted, but one.")
+told("stories/short", "short stories", "The number of stories with at least one whole sentence, but fewer than wanted.")
 told(
     "sentences_per_story",
     "sentences a story",
@@ -112,8 +112,8 @@ def positive_stories(stories: pl.DataFrame) -> float:
     return 100 * float((stories["favouritism"] > 0).sum()) / stories.height
 
 
-CHANCE = "The variance over targets of the percentage labelled {} that stories dealt out by chance would have."
-LARGE = "The share of deals of stories by chance in which the variance over targets is at least as large."
+CHANCE = "The variance over targets of the percentage labelled {} if stories were assigned to targets at random."
+LARGE = "The share of random assignments of stories to targets with a variance that is at least as large."
 for sign, label in (("-", "prejudice"), ("+", "favouritism")):
     of_whole(
         f"by_chance_D_O{sign}",

@@ -14,19 +14,22 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.finished import FinishedRun
 from mitigate.models.tail_prompts import regimen
-from mitigate.policies import Choice, choice_of, renamed
+from mitigate.score.base import identified
+from mitigate.score.labeller import Labeller
+from mitigate.score.labels import NOTHING_CACHED
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.train.base_model import kind_of
-from mitigate.triples import TEMPLATES, called, label_columns, role_scorers
+from mitigate.triples import TEMPLATES, label_columns, role_scorers
 from mitigate.words.relations import comet_relations, prompt_phrases, relations, spelt
 from mitigate.words.targets import TargetList, choose_targets, list_of
 
-OWN_CLASSES = ("mitigate.score.", "mitigate.policies.")
+OWN_CLASSES = ("mitigate.score.",)
 ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
 PROBED = ("validity.parquet", "statements.parquet")  # labelled tails of the probe; the first has more columns
 TARGETS = "tables/targets.csv"
 ANSWER = ("head", "relation", "rank", "tail", "score", "log_prob", "statement", "masked", "masked_neutral")
 PLAUSIBLE = ("judged_valid", "plausibility")
+LIMITS = {"beams": 10, "top": 10, "max_length": 15}  # of a run whose settings lack them
 
 
 class Answers:
@@ -86,28 +89,17 @@ class Answers:
 
     def generated(self, head: str, relation: str) -> pl.DataFrame:
         """Generate the tails of a head and a relation, and label them."""
-        from mitigate.probe.beams import probe_generator, with_contrast  # loads PyTorch
-        from mitigate.score.labels import NOTHING_CACHED
-        from mitigate.score.plausibility import with_people_valid, with_plausibility
+        from mitigate.probe.beams import probe_generator  # loads PyTorch
+        from mitigate.score.plausibility import with_plausibility
 
+        policy = self.run.setting("policy") or {}
+        if "candidates" in {**policy, **policy.get("second", {})}:
+            raise MitigateError(f"{self.run.policy} chooses among generated tails. {ALLOWED}.")
         model, wordings = self._generator
-        choice, top, beams = self._choice, self.run.setting("probe.top", 10), self.run.setting("probe.beams", 10)
-        if choice is not None:
-            beams = choice.candidates
-        how: dict[str, Any] = {"beams": beams, "max_length": self.run.setting("probe.max_length", 15)}
+        how = {name: self.run.setting(f"probe.{name}", default) for name, default in LIMITS.items()}
         prompt = pl.DataFrame({"target": [head], "category": pl.Series([None], dtype=pl.String)})
-        words = {relation: wordings[relation]}
-        found = probe_generator(model, prompt, words, top=top if choice is None else beams, **how)
-        if choice is not None and choice.needs == "contrast":
-            found = with_contrast(found, model, wordings)
+        found = probe_generator(model, prompt, {relation: wordings[relation]}, **how)
         found = self._labeller.label(found.drop("target", "category"))
-        if choice is not None:
-            candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
-            if choice.needs == "validity":
-                critic = self._build("score.critic", self.run.setting("score.critic"))
-                candidates = with_people_valid(candidates, critic, self.target_list)
-            ranked = choice.choose(candidates, top).select("rank", "beam_rank")
-            found = ranked.join(found.rename({"rank": "beam_rank"}), on="beam_rank", maintain_order="left")
         if (node := self.run.setting("score.plausibility")) is not None:
             found = with_plausibility(found, self._build("score.plausibility", node), NOTHING_CACHED)
         return found.select(self.columns)
@@ -132,25 +124,10 @@ class Answers:
         return model, prompt_phrases(wording, [ours[name] for name in self.relations if name in ours], comet=False)
 
     @cached_property
-    def _choice(self) -> Choice | None:
-        """The policy's part that chooses among generated tails."""
-        policy = self.run.setting("policy") or {}
-        node = {**policy, **policy.get("second", {})}
-        if "candidates" not in node:
-            return None
-        given = {name: value for name, value in node.items() if name not in ("first", "second")}
-        return choice_of(renamed(self._build("policy", given), called(self.run.setting("score") or {})))
-
-    @cached_property
     def _labeller(self) -> Any:
-        """The scorers that label, and further ones that the policy chooses by."""
-        from mitigate.score.base import identified
-        from mitigate.score.labeller import Labeller
-
-        names = dict(self.scorers)
-        names |= {name: name for name in (self._choice.reads if self._choice else ()) if name not in names}
+        """The scorers that label."""
         made = []
-        for name, configured in names.items():
+        for name, configured in self.scorers.items():
             node = (self.run.setting("score.scorers") or {}).get(configured)
             scorer = self._build(f"score.scorers.{configured}", node)
             made.append(identified(scorer, name, {}, type(scorer)))

@@ -14,7 +14,6 @@ import torch
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
-from mitigate.policies import Policy
 from mitigate.probe.likelihood import Generator, nll_of_tails
 from mitigate.progress import progress
 from mitigate.score.labeller import Labeller
@@ -193,10 +192,3 @@ def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | 
     """Label what probe_generator returns; with a critic also by what people would call valid (with_people_valid)."""
     found = labeller.label(probed)
     return found if critic is None else with_people_valid(found, critic, labeller.target_list, cache=labeller.cache)
-
-
-def choose_of_heads(
-    policy: Policy, probed: pl.DataFrame, labeller: Labeller, top: int, critic: Scorer | None = None
-) -> pl.DataFrame:
-    """The tails that a policy chooses of what probe_heads returns."""
-    return policy.choose(label_candidates(probed, labeller, critic), top)

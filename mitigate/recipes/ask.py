@@ -15,7 +15,7 @@ from mitigate.triples import OTHER, TEMPLATES, label_columns
 WORDS = {**CLASSES, OTHER: "other"}
 LONGEST_TAIL = 40
 TWO_WORDINGS = "a/b: labelled a with the paper's phrase of the relation, b with the neutral one"
-UNMASKED = "is not a target of the run, so the word is not masked in labelled sentences"
+UNMASKED = "is not a target of the run, so the scorers saw the word itself"
 HOW = "write a head and a relation, such as: lawyer CapableOf"
 
 

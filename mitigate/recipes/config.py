@@ -206,8 +206,6 @@ def find_start(settings: Generator, train: bool, further: Sequence[Relation] = (
         )
     if not (options.get("lora") or {}).get("rank"):
         options.pop("lora", None)  # its settings then have no effect
-    elif Path(settings.base).is_file():
-        options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
     relation: Any = settings.relation
     if options.get("system") is None:
         options.pop("system", None)

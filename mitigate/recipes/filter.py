@@ -12,15 +12,15 @@ from mitigate import files, verbalise
 from mitigate.errors import MitigateError
 from mitigate.load.corpus import relations_in_training, triples_of
 from mitigate.measure.quality import kept_by_target
-from mitigate.measure.run import loss_notices, measure_filter
-from mitigate.measure.statements import long_texts, table_bytes
+from mitigate.measure.run import measure_filter
 from mitigate.policies import Policy, Scored, check_left, check_relations, choice_of
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import open_job, say, say_notes
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.score.labeller import Labeller
-from mitigate.stages import digest_of_values, in_folder
+from mitigate.score.labels import long_texts
+from mitigate.stages import digest_of_values, in_folder, table_bytes
 from mitigate.triples import valid_rows
 from mitigate.words.outside_text import counted, portable
 from mitigate.words.relations import with_own
@@ -78,7 +78,7 @@ def run(config: Config) -> None:
         for kind, number in written.facts().items():
             say(f"  {kind:<10}  {counted(number, 'triple')}: {job.folder / kind}.{config.recipe.format}")
         say(f"  datasheet   {job.folder / SHEET}")
-        say_notes([*loss_notices(ledger.table()), *long_texts(ledger.table()["masked"])])
+        say_notes(long_texts(ledger.table()["masked"]))
         check_left(policy, ledger.table())  # at the end, so that the dropped triples can be looked at
 
 
@@ -116,7 +116,7 @@ def write_data_set(
         demonstration=origin["demonstration"],
         files=named,
         **fields,
-        notices=[*origin["notices"], *loss_notices(valid), *long_texts(valid["masked"]), *left_out],
+        notices=[*origin["notices"], *long_texts(valid["masked"]), *left_out],
     )
     files.write(folder / SHEET, sheet)
     return {name: table.height for name, table in tables.items()}

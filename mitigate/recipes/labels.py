@@ -12,15 +12,15 @@ from mitigate.load.statements import load_texts as texts_of
 from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.measure.harms import label_names
-from mitigate.measure.statements import FORMATS, count_labels, long_texts, table_bytes
+from mitigate.measure.results import measured, of_study
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import open_job, say, say_notes
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.base import IDENTITY
 from mitigate.score.labeller import Labeller, label_statements
-from mitigate.score.labels import not_english
-from mitigate.stages import digest_of_values
-from mitigate.triples import OTHER, Scorer
+from mitigate.score.labels import long_texts, not_english
+from mitigate.stages import FORMATS, digest_of_values, table_bytes
+from mitigate.triples import OTHER, Scorer, fold_other
 from mitigate.words.outside_text import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
@@ -75,6 +75,18 @@ def label_table(config: Config, file: str | None, scorers: list[Scorer], output:
             show(labels.table().head(SHOWN))
         save(labels.table(), output)
         say(summary(counts))
+
+
+def count_labels(table: pl.DataFrame) -> pl.DataFrame:
+    """The results (measure.results.SCHEMA): numbers of rows, of distinct masked texts, and of each label by column:
+    {column}/{prejudice|neutral|favouritism}; other counts as neutral."""
+    counts = {
+        f"{column}/{name}": int((fold_other(table[column].to_numpy()) == label).sum())
+        for column in label_names(table)
+        for label, name in CLASSES.items()
+    }
+    sizes = measured("numbers", {"rows": table.height, "distinct": table["masked"].n_unique()})
+    return pl.concat([sizes, of_study(counts)])
 
 
 def save(labels: pl.DataFrame, output: Path | None) -> None:

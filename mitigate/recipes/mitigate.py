@@ -25,7 +25,6 @@ from mitigate.models.tail_prompts import tagged
 from mitigate.policies import Policy, apply_policy, check_relations, choice_of, needs_of
 from mitigate.probe.beams import (
     check_search,
-    choose_of_heads,
     event_heads,
     find_device,
     held_out_prompts,
@@ -40,6 +39,7 @@ from mitigate.recipes.job import Job, open_job, say, say_notes, say_verdict
 from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.report import mitigate as page
+from mitigate.report.table import as_text
 from mitigate.score.labeller import Labeller
 from mitigate.score.plausibility import with_validity
 from mitigate.stages import Result, Work, as_parquet
@@ -72,7 +72,10 @@ def run(config: Config) -> float | None:
     say(f"{about}; {counts[0]}, {counts[1]}")
     say_notes([*plan.notices, *notice_of_own(plan.targets)])
     name = "-".join([config.recipe.name, policy.name, config.data.name, config.model.name, f"seed{config.seed}"])
-    facts = {"scorers": plan.fingerprints, **origin_facts(plan.start)}
+    named: dict[str, Scorer | None] = {scorer.name: scorer for scorer in (*labeller.scorers, *plan.extras)}
+    named |= {"plausibility": plan.plausibility, "people_valid": plan.people, "critic": plan.critic}
+    fingerprints = {name: found.fingerprint for name, found in named.items() if found is not None}
+    facts = {"scorers": fingerprints, **origin_facts(plan.start)}
     with open_job(config, name, plan.about["fingerprint"], facts=facts) as job:
         labelled = job.stage("score", Labeller.label, labeller, plan.corpus.triples)
         ledger = job.stage("ledger", apply_policy, policy, labelled, plan.target_list)
@@ -102,7 +105,8 @@ def run(config: Config) -> float | None:
             if by_contrast:
                 heads = job.stage("heads_contrast", with_contrast, heads, generator, using=here)
             if chooses:
-                heads = job.stage("heads_rerank", choose_of_heads, policy, heads, labeller, top, plan.critic)
+                candidates = job.stage("heads_candidates", label_candidates, heads, labeller, plan.critic)
+                heads = job.stage("heads_rerank", policy.choose, candidates, top)
 
         assessing = labeller.by([*plan.scorers, *plan.extras])
         statements = job.stage("statements", Labeller.label, assessing, tails)
@@ -155,13 +159,6 @@ class Plan:
     notices: list[str]  # of what was read, and of limits
     shown: list[str]  # targets whose bars the page draws
     origin: dict[str, dict[str, Any]]  # data and model, for the page and the card
-
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        """The fingerprints of all that label or classify, by their names in tables."""
-        named = {scorer.name: scorer.fingerprint for scorer in (*self.labeller.scorers, *self.extras)}
-        classifying = {"plausibility": self.plausibility, "people_valid": self.people, "critic": self.critic}
-        return named | {name: found.fingerprint for name, found in classifying.items() if found is not None}
 
 
 def make_plan(config: Config, scorers: Scorers) -> Plan:
@@ -288,7 +285,6 @@ def _report(job: Job, plan: Plan, statements: Result, ledger: Result, training: 
         **plan.origin["model"],
         "seq2seq": plan.start.code == Seq2Seq.load,
         "chat": options.get("prompt") == "chat",
-        "adapter": options.get("lora", {}).get("save") == "adapter",
     }
 
     def using(work: Any) -> dict[str, Any]:
@@ -350,9 +346,10 @@ def record(job: Job, plan: Plan, report: Mapping[str, Any], statements: Result) 
     say_verdict(report["verdict"], report["cost"])
     if job.brief:
         runs = {name: Results.of_run(run) for name, run in others.items()}
-        say(page.console({**runs, policy: results}, list(plan.roles), policy))
+        if table := page.comparison({**runs, policy: results}, list(plan.roles), policy):
+            say(as_text(table, 110))
         say_notes(report["untrained"])  # the figures cannot be read without them
     else:
-        say("\n" + page.side_by_side({policy: results}))
+        say("\n" + page.every_figure(results))
     job.say_page_notes(report["notices"])
     say(f"  report      {job.folder / 'report.html'}")

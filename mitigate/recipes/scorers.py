@@ -100,7 +100,7 @@ class Scorers:
                 "policy.name=none is reserved for the baseline, which keeps every triple, and this policy acts; set "
                 "another name: policy.name=NAME"
             )
-        if absent := self._absent_roles(policy):
+        if absent := [role for role in policy.reads if role in ROLES and role not in self.names]:
             raise MitigateError(
                 f"policy={policy.name} reads the labels of {' and '.join(absent)}, and score.{absent[0]} is null; "
                 f"leave score.{absent[0]} out, or choose a policy without it"
@@ -109,10 +109,6 @@ class Scorers:
         if unknown := [name for name in policy.reads if name not in known]:
             raise one_of("scorer in policy.scorers", unknown[0], known)
         return renamed(policy, self.names)
-
-    def _absent_roles(self, policy: Policy) -> list[str]:
-        """The roles that a policy reads and whose scorer is null."""
-        return [role for role in policy.reads if role in ROLES and role not in self.names]
 
     def _build(self, setting: str, configured: str, name: str) -> Scorer:
         """The scorer configured under that name; `name` is its name in tables."""

@@ -10,6 +10,8 @@ from mitigate.errors import MitigateError, check_installed
 from mitigate.files import system_errors
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import say
+from mitigate.serve.queue import Queue
+from mitigate.serve.rules import Rules
 from mitigate.settings import CONF
 
 LOCAL = ("127.0.0.1", "localhost", "::1")  # addresses that only this machine reaches
@@ -24,8 +26,6 @@ def run(config: Config) -> None:
     if config.dry_run:
         say(f"  would serve http://{host}:{settings.port}/, jobs in {outputs}")
         return
-    from mitigate.serve.queue import Queue
-
     with system_errors(place, "choose another place with paths.outputs=DIR"):
         place.mkdir(parents=True, exist_ok=True)
     queue = Queue(place / "queue.sqlite")
@@ -39,7 +39,6 @@ def run(config: Config) -> None:
         return
     check(settings.address, bool(queue.people()))
     from mitigate.serve.app import Service, serve  # loads FastAPI
-    from mitigate.serve.rules import Rules
 
     given = {"paths.cache": str(Path(config.paths.cache).resolve()), "tracking.mode": config.tracking.mode}
     if config.data.root is not None:

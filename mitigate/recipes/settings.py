@@ -128,6 +128,22 @@ class Primary:
     quality: list[Text] = setting("metrics of quality that a claim may rest on: the first that all runs have")
 
 
+@group("probe")
+class Probe:
+    targets: Wanted = setting("targets to probe: all, data, a list or FILE.csv", serve="words or file")
+    fewest: int = served("fewest training triples about a target with probe.targets=data", ge=1, le=10**9)
+    new_targets: bool = served("whether a word that resembles a target of the list is one of your own, and no slip")
+    relations: list[Name] | None = served(
+        "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
+    )
+    heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
+    beams: int = served("beam width", ge=1, le=1000)
+    top: int = served("tails that are kept of each beam search", ge=1, le=1000)
+    max_length: int = served("longest tail, in tokens", ge=1, le=512)
+    precision: Literal["fp32", "bf16"] = served("number format; fp32 is exact")
+    device: Device = place("device; auto: a GPU where there is one")
+
+
 @group("compare")
 class Compare:
     runs: list[Place] = place("run folders to compare")
@@ -142,8 +158,6 @@ class Humans:
     relations: list[Name] = setting("relations that people are asked about")
     size: int = setting("statements of each model, at most", ge=1, le=10_000_000)
     raters: int = setting("raters of each statement", ge=1, le=10_000)
-    anchors: int = fact("most statements that were rated before and are rated again", default=150, ge=1, le=MANY)
-    anchors_from: Place | None = place("run folder with the earlier ratings")
     pay: Text | None = setting("what raters are paid, in a sentence that they read")
     contact: Text | None = setting("whom raters can write to")
     survey: Place | None = place("run folder of the survey")

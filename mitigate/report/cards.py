@@ -73,7 +73,6 @@ class Generator:
     scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
     prompt: str = ""  # an example: "lawyer is capable of"; "" of a generator of stories
     seq2seq: bool = False  # whether it has an encoder and a decoder
-    adapter: bool = False  # whether it is a low-rank adapter of its base alone
     chat: bool = False  # whether its prompt is that of a chat template, with all special tokens
 
 
@@ -92,7 +91,7 @@ def generator(card: Generator) -> str:
     columns = [name for name in ("neutral_template", "value") if any(name in row for row in rows.values())]
     content: dict[str, Any] = {
         "licence": licence,
-        "model_class": f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
+        "model_class": f"AutoModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
         "control_tokens": (NEUTRAL_TAG, POLARISED_TAG),
         "measures": _table(rows.values(), ["measure"], **dict.fromkeys(columns, 2)),
         "reasons": None if card.ledger is None else _counts(card.ledger, "reason", "weight"),
@@ -102,7 +101,7 @@ def generator(card: Generator) -> str:
         "license": licence,
         "license_name": f"{card.license} and {card.base_license}" if licence == "other" else None,
         "base_model": card.base_model,
-        "library_name": "peft" if card.adapter else "transformers",
+        "library_name": "transformers",
         "tags": ["commonsense", "comet" if card.prompt else "story-generation", HARMS],
         "pipeline_tag": "text2text-generation" if card.seq2seq else "text-generation",
     }

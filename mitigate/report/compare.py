@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import polars as pl
 from markupsafe import Markup
+from scipy import special
 
 from mitigate.measure import compare
-from mitigate.measure.base import bounds, key_of, measure_of_figure
+from mitigate.measure.base import bounds, key_of, measure_of
 from mitigate.measure.compare import Endpoints
 from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report import plots, sections
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
-from mitigate.report.table import Cell, Column, Table, as_text, grouped, number, p_value, signed, span, text
+from mitigate.report.table import Cell, Column, Table, grouped, number, p_value, signed, span, text
 
 Row = Mapping[str, Any]
 SHOWN = 6  # headlines of a recipe that measures neither harm nor quality
@@ -30,13 +30,13 @@ QUALITIES = {
 }
 """The figures of quality that harm is drawn against, and the axes."""
 LIMITS = (
-    "A claim may rest on the primary endpoints alone, which have to be chosen before the runs are looked at. A claim "
-    "takes five seeds or more of each policy, and the same against the policy's control. All other figures are "
-    "exploratory, with 95 % intervals and p-values of each figure alone.",
-    "A policy that filters by a classifier is measured here by the same classifier. Held-out scorers are better "
+    "A claim may rest on the primary endpoints alone, which must be chosen before anyone looks at the runs. It needs "
+    "five seeds or more of each policy, and the same comparison with the policy's control. All other results are "
+    "exploratory, and their 95 % intervals and p-values are not corrected.",
+    "Where the same classifier filters and measures, the results favour the policy. Held-out scorers are better "
     "evidence, and ratings by people are the best.",
-    "More neutral does not mean more true or fairer. A model whose statements are empty is neutral too: compare harms "
-    "with quality. A difference that is not shown may still exist.",
+    "More neutral does not mean more true or fairer. A model whose statements say nothing is neutral too: compare "
+    "harms with quality. A difference that is not shown may still exist.",
 )
 SAID_OF_MARGIN = {
     compare.LOST: "Quality is worse than its margin allows.",
@@ -47,113 +47,113 @@ SAID_OF_MARGIN = {
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """A policy, or a single model, against another: figures, verdict, and the outcome of the gate."""
+    """A policy, or a single model, against another: the figures, what they show, and the outcome of the gate."""
 
     name: str
     against: str
     seeds: tuple[int, int]  # of the baseline, of the other
     is_same: bool  # whether both have the same numbers
     filtered_by: Sequence[str]  # the scorers of the policy
-    primary: pl.DataFrame  # measure.compare.PRIMARY
     rows: pl.DataFrame  # measure.compare.DIFFERENCES
-    endpoints: Endpoints
-    first: Sequence[str]  # scorers, that in regard's place last
-    unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
+    primary: list[Row]  # measure.compare.PRIMARY, with `verdict`
+    headlines: Mapping[str, Row]  # the rows that come first, by their titles
+    state: str  # the finding on harm in at most eight words
+    hedge: str  # the two sides, and the certainty of the state
+    quality_kept: str | None  # the finding on the margin of quality
+    gate: str  # the outcome of the primary endpoints
 
     @property
-    def title(self) -> str:
-        return f"{self.name} against {self.against}"
-
-    @property
-    def seeds_in_words(self) -> str:
-        """The number of each: "2 seeds each", "2 and 3 seeds"."""
+    def sides(self) -> tuple[str, str]:
+        """Both names, and the number of seeds of each: "2 seeds each", "2 and 3 seeds"."""
         first, second = self.seeds
-        if first != second:
-            return f"{first} and {second} seeds"
-        return "one seed each" if first == 1 else f"{first} seeds each"
-
-    @cached_property
-    def headlines(self) -> dict[str, Row]:
-        """The rows that come first, by their titles: each scorer's neutral mean over all targets, that in regard's
-        place first, under the neutral template where that was measured, and quality; of a recipe without these the
-        figures that are declared to come first."""
-        later = pl.col("scorer") != next(reversed(self.first), ""), pl.col("template") == "paper"
-        means = self.rows.filter(measure="neutral_mean", by="all").sort(*later, maintain_order=True)
-        harms = means.unique("scorer", keep="first", maintain_order=True).to_dicts()
-        rows = {row["figure"]: row for row in self.rows.to_dicts()}
-        found: dict[str, Mapping[str, Any]] = {f"neutral by {row['scorer']} ↑": row for row in harms}
-        found |= {title: rows[key] for key, title in HEADLINES.items() if key in rows}
-        if not found:
-            declared = {key: measure_of_figure(key) for key in rows}
-            shown = [key for key, of in declared.items() if of.headline and rows[key]["group"] == of.headline_group]
-            found = {f"{rows[key]['title']} {declared[key].arrow}".rstrip(): rows[key] for key in shown[:SHOWN]}
-        return found
-
-    @property
-    def harm(self) -> dict[str, Any] | None:
-        """The primary endpoint of harm."""
-        return next(iter(self.primary.filter(endpoint=compare.HARM).to_dicts()), None)
-
-    @property
-    def quality_kept(self) -> str | None:
-        """The finding on the margin of the primary endpoint of quality; None where there is none, and in place
-        of "kept" where nothing was learnt."""
-        found = next(iter(self.primary.filter(endpoint=compare.QUALITY)["kept"]), None)
-        return None if self.unlearnt and found == compare.KEPT else found
-
-    def verdict(self, row: Row) -> str:
-        """The finding of a row of `primary`. Worse quality of a generator that has learnt nothing is a finding; its
-        statements show nothing about harm."""
-        if self.unlearnt and row["endpoint"] != compare.QUALITY:
-            return compare.UNLEARNT
-        return compare.verdict(row, min(self.seeds), self.is_same)
-
-    @property
-    def gate(self) -> str:
-        """The outcome of the primary endpoints. A declared kind that not all runs have is not shown."""
-        found = dict.fromkeys(self.endpoints.declared, compare.OPEN)
-        for row in self.primary.to_dicts():
-            outcome = compare.gate(self.verdict(row), row["kept"], min(self.seeds))
-            found[row["endpoint"]] = compare.OPEN if self.unlearnt and outcome == compare.HOLDS else outcome
-        return compare.gates(list(found.values()))
-
-    @property
-    def state(self) -> str:
-        """The finding on harm in at most eight words."""
-        row = self.harm
-        if self.unlearnt:
-            return OPEN
-        if self.is_same:
-            return "The same numbers: nothing to compare"
-        if row is None:
-            return f"Exploratory: {self.rows.height} figures compared"
-        finding = self.verdict(row)
-        if finding == compare.UNKNOWN:
-            return "Which does less harm cannot be determined"
-        if finding == compare.ALIKE:
-            return "Not shown to be more or less neutral"
-        shown, metric = "Shown" if finding in compare.SHOWN else "Exploratory", measure_of_figure(row["figure"])
-        more = "more" if row["value"] > row["baseline"] else "less"
-        if metric.name == "neutral_mean":
-            return f"{shown}: {number(abs(row['change']), 1)} points {more} neutral by {metric.scorer}"
-        return f"{shown}: {more} {metric.title}"
+        each = "one seed each" if first == 1 else f"{first} seeds each"
+        return f"{self.name} against {self.against}", each if first == second else f"{first} and {second} seeds"
 
     @property
     def sentence(self) -> str:
         return f"{self.state}. {self.hedge}"
 
-    @property
-    def hedge(self) -> str:
-        """The two sides, and the certainty of the state."""
-        if self.unlearnt:
-            return f"{self.unlearnt.partition(': ')[2]} Train longer (trainer.max_steps), or on more triples."
-        parts = [f"“{self.name}” against “{self.against}”, {self.seeds_in_words}."]
-        if min(self.seeds) == 1:
-            parts.append("Another training with another seed could differ as much.")
-        elif min(self.seeds) < compare.FEWEST_TO_CLAIM:
-            claim = f"a claim takes {compare.FEWEST_TO_CLAIM} seeds each."
-            parts.append(f"Variation between trainings could explain it; {claim}")
-        return " ".join([*parts, *([] if self.is_same else [SAID_OF_MARGIN.get(self.quality_kept or "", "")])]).strip()
+
+def finding(
+    *,
+    seeds: tuple[int, int],
+    is_same: bool,
+    rows: pl.DataFrame,
+    primary: pl.DataFrame,
+    endpoints: Endpoints,
+    scorers: Sequence[str],
+    unlearnt: str,
+    **about: Any,
+) -> Finding:
+    """Decide what a comparison shows. scorers: those of the roles, that in regard's place last; unlearnt: the sentence
+    in place of a verdict where a generator cannot be said to have learnt; about: the other fields of Finding."""
+    fewest, said = min(seeds), list[Row]()
+    outcomes = dict.fromkeys(endpoints.declared, compare.OPEN)  # a declared kind that not all runs have stays open
+    for row in primary.to_dicts():
+        # Worse quality of a generator that has learnt nothing is a finding; its statements show nothing about harm.
+        is_void = unlearnt and row["endpoint"] != compare.QUALITY
+        verdict = compare.UNLEARNT if is_void else compare.verdict(row, fewest, is_same)
+        outcome = compare.gate(verdict, row["kept"], fewest)
+        outcomes[row["endpoint"]] = compare.OPEN if unlearnt and outcome == compare.HOLDS else outcome
+        said.append(row | {"verdict": verdict})
+    kept = next((row["kept"] for row in said if row["endpoint"] == compare.QUALITY), None)
+    kept = None if unlearnt and kept == compare.KEPT else kept
+    made = Finding(
+        seeds=seeds,
+        is_same=is_same,
+        rows=rows,
+        primary=said,
+        headlines=_headlines(rows, scorers),
+        state=OPEN if unlearnt else _state(said, is_same, rows.height),
+        hedge="",
+        quality_kept=kept,
+        gate=compare.gates(list(outcomes.values())),
+        **about,
+    )
+    if unlearnt:
+        hedge = f"{unlearnt.partition(': ')[2]} Train longer (trainer.max_steps), or on more triples."
+        return replace(made, hedge=hedge)
+    hedge = f"“{made.name}” against “{made.against}”, {made.sides[1]}."
+    if fewest == 1:
+        hedge += " Another training with another seed could differ as much."
+    elif fewest < compare.FEWEST_TO_CLAIM:
+        hedge += f" Variation between trainings could explain it; a claim needs {compare.FEWEST_TO_CLAIM} seeds each."
+    return replace(made, hedge=hedge if is_same or kept is None else f"{hedge} {SAID_OF_MARGIN[kept]}")
+
+
+def _headlines(table: pl.DataFrame, scorers: Sequence[str]) -> dict[str, Row]:
+    """Each scorer's neutral mean over all targets, that in regard's place first, under the neutral template where that
+    was measured, and quality; of a recipe without these the figures that are declared to come first."""
+    later = pl.col("scorer") != next(reversed(scorers), ""), pl.col("template") == "paper"
+    means = table.filter(measure="neutral_mean", by="all").sort(*later, maintain_order=True)
+    harms = means.unique("scorer", keep="first", maintain_order=True).to_dicts()
+    rows = {row["figure"]: row for row in table.to_dicts()}
+    found: dict[str, Row] = {f"neutral by {row['scorer']} ↑": row for row in harms}
+    found |= {title: rows[key] for key, title in HEADLINES.items() if key in rows}
+    if not found:
+        declared = {key: measure_of(row["measure"], row["scorer"]) for key, row in rows.items()}
+        shown = [key for key, of in declared.items() if of.headline and rows[key]["group"] == of.headline_group]
+        found = {f"{rows[key]['title']} {declared[key].arrow}".rstrip(): rows[key] for key in shown[:SHOWN]}
+    return found
+
+
+def _state(said: Sequence[Row], is_same: bool, compared: int) -> str:
+    """The finding on the primary endpoint of harm. compared: the number of all figures."""
+    if is_same:
+        return "The numbers are the same: nothing to compare"
+    row = next((row for row in said if row["endpoint"] == compare.HARM), None)
+    if row is None:
+        return f"Exploratory: {compared} results compared"
+    if row["verdict"] == compare.UNKNOWN:
+        return "Which does less harm cannot be determined"
+    if row["verdict"] == compare.ALIKE:
+        return "Not shown to be more or less neutral"
+    shown = "Shown" if row["verdict"] in compare.SHOWN else "Exploratory"
+    metric = measure_of(row["measure"], row["scorer"])
+    more = "more" if row["value"] > row["baseline"] else "less"
+    if metric.name == "neutral_mean":
+        return f"{shown}: {number(abs(row['change']), 1)} points {more} neutral by {metric.scorer}"
+    return f"{shown}: {more} {metric.title}"
 
 
 def harm_axes(scorers: Iterable[str]) -> dict[str, str]:
@@ -168,8 +168,8 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
     drawn = pictures(models, harm_axes(scorers)) or _intervals(one)
     policies = list(dict.fromkeys(each.name for each in found))
     better = {each.name for each in found if "more neutral" in each.state and "Not" not in each.state}
-    state = f"{len(better)} of {len(policies)} policies more neutral, each below"
-    said = [{"name": each.title, "state": each.state, "evidence": each.hedge} for each in found]
+    state = f"{len(better)} of {len(policies)} policies are more neutral; see each below"
+    said = [{"name": each.sides[0], "state": each.state, "evidence": each.hedge} for each in found]
     shown = [text("comparison", "name"), text("finding", "state"), text("evidence", kind="sentence")]
 
     def linked(row: Row) -> str:
@@ -185,7 +185,7 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
         sections=[
             Section("Primary endpoints", [endpoints(found)]),
             Section("Harm against quality", [drawn[1:] or None]),
-            Section("Differences", [Fold(each.title, [_differences(each)]) for each in found]),
+            Section("Differences", [Fold(each.sides[0], [_differences(each)]) for each in found]),
             Section("Runs", [Table("", [Column("run", linked, kind="text"), text("policy"), text("seed")], models)]),
         ],
         limits=[*LIMITS, sections.EQUAL_WEIGHT],
@@ -220,9 +220,7 @@ def _mean(models: pl.DataFrame, axis: str, key: str) -> dict[str, float | None]:
     values = models[key].to_numpy()
     low, high = (models[bound][0] if bound in models.columns else None for bound in bounds(key))
     if len(values) > 1:
-        from scipy.stats import t  # a second to load, which pages without such a plot do without
-
-        reach = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+        reach = float(special.stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
         low, high = values.mean() - reach, values.mean() + reach
     return {axis: float(values.mean()), f"{axis}_low": low, f"{axis}_high": high}
 
@@ -245,18 +243,14 @@ def _numbers(found: Sequence[Finding]) -> list[Number]:
     harms = []
     for one in found:
         others = [(title, row) for title, row in one.headlines.items() if row["figure"] not in HEADLINES]
-        if one.harm:
-            title = f"neutral by {one.harm['scorer']} ↑" if one.harm["measure"] == "neutral_mean" else one.harm["title"]
-            others = [(title, one.harm)]
+        for row in one.primary:
+            if row["endpoint"] == compare.HARM:
+                is_mean = row["measure"] == "neutral_mean"
+                others = [(f"neutral by {row['scorer']} ↑" if is_mean else row["title"], row)]
         harms += [(f"{one.name} − {one.against}: {title}", row) for title, row in others[: 3 if len(found) == 1 else 1]]
     chosen = [*harms[: 2 if quality else 3], *quality][:3]
     cells = [(title, changed(row, "_corrected" if "low_corrected" in row else "")) for title, row in chosen]
-    return [Number(title, *parts(cell)) for title, cell in cells]
-
-
-def parts(cell: Cell) -> tuple[str, str]:
-    """The figure of a cell, and what stands below it."""
-    return cell.text, " ".join(cell.below)
+    return [Number(title, cell.text, " ".join(cell.below)) for title, cell in cells]
 
 
 def headline_table(found: Sequence[Finding]) -> Table:
@@ -271,14 +265,9 @@ def headline_table(found: Sequence[Finding]) -> Table:
         differences.append({"policy": f"{one.name} − {one.against}", **changes})
     every = [*lines.values(), *differences]
     names = dict.fromkeys(name for line in every for name in line if name != "policy")
-    caption = "Means over seeds, and differences with the 95 % interval of each alone. That from "
-    caption += "the control is the effect of which triples or tails the policy acts on."
+    caption = "Means over seeds, and differences with the 95 % interval of each alone. The "
+    caption += "difference from the control shows how much it matters which triples or tails the policy acts on."
     return Table(caption, [text("policy"), *(Column(name, name) for name in names)], every)
-
-
-def console(found: Sequence[Finding]) -> str:
-    """The headlines of all comparisons for the terminal."""
-    return as_text(headline_table(found), 130)
 
 
 def changed(row: Row, end: str = "") -> Cell:
@@ -286,27 +275,23 @@ def changed(row: Row, end: str = "") -> Cell:
     if row["change"] is None:
         return Cell("–")
     low, high = row[f"low{end}"], row[f"high{end}"]
-    measure = measure_of_figure(row["figure"])
+    measure = measure_of(row["measure"], row["scorer"])
     places = 1 if measure.unit in ("%", "points") else measure.decimals
     return Cell(signed(row["change"], places), [] if low is None else [f"[{span(low, high, places)}]"])
 
 
 def _side(title: str, side: str) -> Column:
     """The column of a side's values."""
-    return Column(title, lambda row: number(row[side], measure_of_figure(row["figure"]).decimals))
+    return Column(title, lambda row: number(row[side], measure_of(row["measure"], row["scorer"]).decimals))
 
 
 def endpoints(found: Sequence[Finding]) -> Table | None:
     """The figures that a claim may rest on."""
-    rows = [
-        {**row, "name": Cell(one.title, [one.seeds_in_words]), "finding": one.verdict(row)}
-        for one in found
-        for row in one.primary.to_dicts()
-    ]
+    rows = [{**row, "name": Cell(one.sides[0], [one.sides[1]])} for one in found for row in one.primary]
     columns = [Column("comparison", "name", kind="text"), text("endpoint"), text("figure", "title")]
     columns += [_side("baseline", "baseline"), _side("policy", "value")]
     columns.append(Column("change", lambda row: changed(row, "_corrected")))
-    columns += [Column("p, Holm", "p_holm", p_value), text("finding")]
+    columns += [Column("p, Holm", "p_holm", p_value), text("finding", "verdict")]
     levels = ", ".join(sorted({f"{row['level']:.4g}" for row in rows}))
     caption = "Primary endpoints, corrected over all comparisons of this page: p-values by Holm's method, intervals "
     caption += f"({levels} % each, together 95 %) by Bonferroni's. Quality has a margin: compare.margins."
@@ -320,5 +305,5 @@ def _differences(one: Finding) -> Table | None:
     columns += [Column("change", changed), Column("p", "p", p_value)]
     columns.append(text("interval over", lambda row: row["drawn"] if row["low"] is not None else "–"))
     by = f" It filters by {' and '.join(one.filtered_by)}." if one.filtered_by else ""
-    caption = f"{one.title}, {one.seeds_in_words}.{by} By category and relation: tables/differences.csv."
+    caption = f"{', '.join(one.sides)}.{by} By category and relation: tables/differences.csv."
     return Table(caption, columns, grouped(rows.to_dicts(), lambda row: row["section"])).present()

@@ -1,6 +1,7 @@
 """The page of a run of the main job: harm against quality, beside runs of policy none and of the policy's control."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -15,13 +16,13 @@ from mitigate.measure.harms import Measurement, tally
 from mitigate.measure.quality import LIFT, PERPLEXITY, kept_by_target
 from mitigate.measure.results import Results
 from mitigate.measure.run import notices, untrained_notices
-from mitigate.measure.statements import long_texts
 from mitigate.report import cards, compare, sections
 from mitigate.report.cards import summary
 from mitigate.report.compare import HEADLINES
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed
-from mitigate.report.table import Cell, Column, Table, as_text, number, signed, text
+from mitigate.report.table import Cell, Column, Table, as_text, grouped, number, signed, text
+from mitigate.score.labels import long_texts
 from mitigate.words.outside_text import portable, without_folders
 
 Row = Mapping[str, Any]
@@ -35,9 +36,9 @@ OF_LIFT = (
     "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of the "
     "head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
 )
-ONE_RUN = "One run of each: another training with another seed could differ as much."
+ONE_RUN = "There is one run of each: another training with another seed could differ as much."
 ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
-BASELINE = "A baseline: run a policy and its control with the same settings to compare with it."
+BASELINE = "This is a baseline: run a policy and its control with the same settings to compare with it."
 TRAIN = "Train longer (trainer.max_steps, trainer.max_epochs), or on more triples."
 LIMITS = (
     sections.PROXIES,
@@ -97,7 +98,7 @@ def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[s
         hedge = BASELINE if results.get("policy") == "none" else ALONE
         return Verdict(f"{value:.1f} % neutral by {scorers[-1]}, nothing compared", hedge, said)
     if abs(value - was) < SAME:
-        return Verdict("As neutral as without a policy", ONE_RUN, said)
+        return Verdict("It is as neutral as without a policy", ONE_RUN, said)
     size = number(abs(value - was), 1)
     points = f"{size} point{'' if size == '1.0' else 's'}"
     return Verdict(f"Exploratory: {points} {'more' if value > was else 'less'} neutral", ONE_RUN, said)
@@ -122,22 +123,25 @@ def page(
     rows, names = results.table, scorers
     runs = {**others, str(results.get("policy", NAME)): results}
     shown_labels = sections.label_names(reversed(names), frames)
-    first = {label: frames[label] for label in shown_labels.values()}
-    first_keys = list(headlines([results], names[-1:]).items())[:3]
+    shown_frames = {label: frames[label] for label in shown_labels.values()}
+    titles = headlines([results], names[-1:])
+    first = {title: Column(title, key).cell(results) for key, title in islice(titles.items(), 3)}
+    drawn = [{"policy": name} | {k: v for k, v in of.items() if isinstance(v, float)} for name, of in runs.items()]
+    models = pl.DataFrame(drawn, infer_schema_length=None)
     return Page(
         state=found.state,
         hedge=found.hedge,
-        picture=next(iter(compare.pictures(models(runs), compare.harm_axes(names[-1:]))), None),
-        numbers=[Number(title, *compare.parts(Column(title, key).cell(results))) for key, title in first_keys],
+        picture=next(iter(compare.pictures(models, compare.harm_axes(names[-1:]))), None),
+        numbers=[Number(title, cell.text, " ".join(cell.below)) for title, cell in first.items()],
         summary=[comparison(runs, names, list(runs)[-1])],
         sections=[
             _measures(rows),
-            sections.gallery(first, list(shown_labels), chosen),
+            sections.gallery(shown_frames, list(shown_labels), chosen),
             _quality(rows),
             _filter(ledger),
-            sections.target_section(frames, statements, list(first), list(shown_labels)),
+            sections.target_section(frames, statements, list(shown_frames), list(shown_labels)),
         ],
-        limits=[*LIMITS, *sections.left_out(first[next(iter(first))]["target"].to_list() if first else [])],
+        limits=[*LIMITS, *sections.left_out([] if not frames else next(iter(frames.values()))["target"].to_list())],
         tables={**tables, **{f"targets_{label}": frame for label, frame in frames.items()}},
         **about,
     )
@@ -213,61 +217,42 @@ def write_report(
             targets=how.targets["target"].to_list(),
             notices=shown,
             scorers=names,
-            **{name: model[name] for name in ("seq2seq", "adapter", "chat")},
+            **{name: model[name] for name in ("seq2seq", "chat")},
         )
         files.write(folder / "model" / "README.md", cards.generator(card))
     return {"verdict": found.sentence, "cost": found.cost, "notices": shown, "untrained": untrained}
 
 
-def models(runs: Mapping[str, Results]) -> pl.DataFrame:
-    """The runs as compare.pictures draws them: policy, and figures by their keys."""
-    rows = [
-        {"policy": name, **{k: v for k, v in found.items() if isinstance(v, float)}} for name, found in runs.items()
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> Table | None:
+def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str) -> Table | None:
     """The headlines of each run, and the differences of the run `mine` from the others."""
     titles = headlines(runs.values(), scorers)
     lines: list[Mapping[str, Any]] = [{**found, "policy": name} for name, found in runs.items()]
-    for other in [name for name in runs if mine and name != mine]:
+    for other in [name for name in runs if name != mine]:
         pairs: dict[str, tuple[Any, Any]] = {key: (runs[mine].get(key), runs[other].get(key)) for key in titles}
         known = {
             key: Cell(signed(one - two)) for key, (one, two) in pairs.items() if one is not None and two is not None
         }
         lines.append({"policy": f"{mine} − {other}", **known})
-    caption = "Harm and quality with 95 % intervals. The difference from the control is the effect of which triples or "
-    caption += "tails the policy acts on"
+    caption = "Harm and quality with 95 % intervals. The difference from the control shows how much it matters which "
+    caption += "triples or tails the policy acts on"
     if mine != "none" and not mine.endswith("-control") and f"{mine}-control" not in runs:
         caption += f"; no run of {mine} with policy.control=true lies beside this one"
     columns = [text("policy"), *(Column(title, key) for key, title in titles.items())]
     return Table(f"{caption}.", columns, lines) if titles else None
 
 
-def console(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> str:
-    """The headlines of each run for the terminal."""
-    found = comparison(runs, scorers, mine)
-    return "" if found is None else as_text(found, 110)
-
-
-def side_by_side(runs: Mapping[str, Results]) -> str:
-    """All figures but those of single relations and targets, with a column for each run, for the terminal."""
-    rows = [found.table.with_columns(variant=pl.lit(""), run=pl.lit(name)) for name, found in runs.items()]
-    kept = pl.concat(rows, how="diagonal").filter(~pl.col("by").is_in(["relation", "target"]))
+def every_figure(results: Results) -> str:
+    """All figures but those of single relations and targets, for the terminal."""
+    rows = results.table.filter(~pl.col("by").is_in(["relation", "target"])).drop_nulls("value").rows(named=True)
 
     def section(row: Row) -> str:
-        return ", ".join(filter(None, (measure_of(row["measure"], row["scorer"]).family, sections.section_of(row))))
+        words = measure_of(row["measure"]).family, sections.TEMPLATES.get(row["template"])
+        return ", ".join(filter(None, words))
 
-    found = crossed(
-        "",
-        kept,
-        {name: name for name in runs},
-        down=lambda row: ", ".join(filter(None, (sections.title_of(row), row["group"]))),
-        across=lambda row: row["run"],
-        section=section,
-    )
-    return "" if found is None else as_text(found, 110)
+    def name(row: Row) -> str:
+        return ", ".join(filter(None, (sections.title_of(row), row["group"])))
+
+    return as_text(Table("", [text("measure", name), Column("", sections.shown)], grouped(rows, section)), 110)
 
 
 def _measures(rows: pl.DataFrame) -> Section:
@@ -286,7 +271,7 @@ def _quality(rows: pl.DataFrame) -> Section:
     heads = found.filter(pl.col("measure").str.starts_with("swap_lift"))
     others = found.join(heads, on="measure", how="anti").filter(~pl.col("measure").str.contains("triples"))
     every = crossed("", others, groups, section=lambda row: measure_of(row["measure"]).of)
-    fold = Fold("Perplexity, plausibility and other figures", [every, sections.meanings(others)])
+    fold = Fold("Perplexity, plausibility and other results", [every, sections.meanings(others)])
     return Section("Quality", [crossed(OF_LIFT, heads, groups), fold if every else None] if names else [])
 
 

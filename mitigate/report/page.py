@@ -80,10 +80,6 @@ class Page:
         parts = [part for section in self.sections for part in section.parts]
         return [*filter(None, [self.picture]), *_pictures([*self.summary, *parts])]
 
-    @property
-    def shown_sections(self) -> list[Section]:
-        return [section for section in self.sections if any(section.parts)]
-
 
 def _pictures(parts: Sequence[Part]) -> Iterator[Picture]:
     for part in parts:
@@ -102,6 +98,7 @@ def render(page: Page) -> str:
     stages = Table("Computing time of each stage", shown, page.stages, kind="narrow").present()
     return template.render(
         page=page,
+        sections=[section for section in page.sections if any(section.parts)],
         is_open=page.state.startswith(OPEN),
         notices=page.notices[:MOST_NOTICES],
         housekeeping=page.notices[MOST_NOTICES:],
@@ -143,11 +140,6 @@ def environment(html: bool = True) -> Environment:
     )
     made.filters["number"], made.globals["svg"] = number, plots.svg
     return made
-
-
-def html(part: Part) -> str:
-    """A part of a page as HTML."""
-    return str(environment().get_template("parts.html.jinja").module.show(part))  # type: ignore[attr-defined]
 
 
 def latex(frame: pl.DataFrame, caption: str) -> str:

@@ -68,12 +68,6 @@ def legend(axes: Axes, columns: int = 4) -> None:
     axes.legend(ncols=columns, handletextpad=0.3, columnspacing=1.2, **place)
 
 
-def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> None:
-    """Write small text `shift` points to the right of a point, ignored by the layout."""
-    note = axes.annotate(text, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=SMALL)
-    note.set_in_layout(False)
-
-
 @styled
 def tradeoff(points: pl.DataFrame, across: str, up: str, *, log: bool = False) -> Figure:
     """Harm against quality, or any two figures. points, a row each, the baseline's first: name, x, y, and perhaps
@@ -180,7 +174,9 @@ def bars(rows: pl.DataFrame, label: str = "% of the target's statements") -> Fig
         axes.barh(range(len(lengths)), lengths, height=0.68, color=to_rgba(colour, FULL), ec=colour, lw=0.8, label=sign)
         for place, length in enumerate(lengths):
             if length:  # at the line itself, on the names where no other bar goes to that side
-                note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * direction, align)
+                words, shift = f"{abs(length):.{decimals}f}", (3 * direction, 0)
+                at: dict[str, Any] = {"textcoords": "offset points", "ha": align, "va": "center", "size": SMALL}
+                axes.annotate(words, (length, place), shift, **at).set_in_layout(False)
     axes.axvline(0, color=INK, lw=0.6)
     axes.margins(x=0.14)
     axes.set_xticks([])

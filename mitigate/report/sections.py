@@ -71,11 +71,6 @@ def title_of(row: Row) -> str:
     return measure_of(row["measure"], row["scorer"]).named
 
 
-def section_of(row: Row) -> str:
-    """The template of a row in words."""
-    return TEMPLATES.get(row["template"], "")
-
-
 def crossed(
     caption: str,
     rows: pl.DataFrame,
@@ -83,7 +78,7 @@ def crossed(
     *,
     down: Callable[[Row], str] = title_of,
     across: Callable[[Row], str] = lambda row: row["group"],
-    section: Callable[[Row], str] = section_of,
+    section: Callable[[Row], str] = lambda row: TEMPLATES.get(row["template"], ""),
     first: str = "measure",
     decimals: int | None = None,
 ) -> Table | None:
@@ -109,14 +104,9 @@ def crossed(
 
 def by_category(rows: pl.DataFrame) -> dict[str, str]:
     """The columns of a table of measures: all targets, and each category that has statements."""
-    empty = empty_categories(rows)
+    empty = rows.filter(by="category", measure="statements", value=0)["group"].to_list()
     known = rows.filter(pl.col("by") == "category", ~pl.col("group").is_in(empty))
     return {"": "all targets", **{name: name for name in ordered(known["group"])}}
-
-
-def empty_categories(rows: pl.DataFrame) -> list[str]:
-    """The categories without a statement."""
-    return rows.filter(by="category", measure="statements", value=0)["group"].to_list()
 
 
 def meanings(rows: pl.DataFrame) -> dict[str, str]:
@@ -129,7 +119,7 @@ def meanings(rows: pl.DataFrame) -> dict[str, str]:
 def target_section(
     frames: Mapping[str, pl.DataFrame], statements: pl.DataFrame | None, labels: Sequence[str], scorers: Sequence[str]
 ) -> Section:
-    """All targets with their shares, searchable, and the strongest statements about each. frames: by label column;
+    """All targets with their shares, and the strongest statements about each. frames: by label column;
     labels: those shown, one for each of the scorers."""
     rows = frames[labels[0]].select("target", "category", "statements").sort("target")
     template = ", neutral template" if any(label.endswith("_neutral") for label in labels) else ""
@@ -162,7 +152,7 @@ def target_section(
             return text(title, lambda row: LABELS.get(row[name]), "label")
 
         columns = [text("target"), text("statement", kind="sentence"), *map(label_column, scorers, labels)]
-        caption = "The statements with the strongest labels: extremes, not a sample" + template
+        caption = "The statements with the strongest labels. They are extremes, not a sample" + template
         shown = [Table(caption, columns, found, kind="tall")]
         parts += [Fold("Statements about each target", shown, warning=True)] if found.height else []
     return Section("Targets", parts)
@@ -191,7 +181,7 @@ GALLERY = {
     ),
     "bars": (
         "The most polarised targets",
-        f"Of each category the targets with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
+        f"The targets of each category with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
         "statements or more if there are any.",
     ),
     "shown": ("Chosen targets", "As in Fig. 3; recipe.shown=[...] chooses others."),
@@ -296,23 +286,23 @@ def measures(rows: pl.DataFrame, more: Sequence[str] = ()) -> Section:
     """The measures over all targets and by category, and what they mean. more: names besides MEASURES."""
     caption = f"{OF_HARMS} O is overgeneralisation, D disparity."
     names = [*MEASURES, *more, *(one.name for one in own_measures())]
-    empty = empty_categories(rows)
+    empty = rows.filter(by="category", measure="statements", value=0)["group"].to_list()
     without = f"No statement is about a target of {' or '.join(empty)}." if empty else None
-    parts: list[Part] = [measure_table(first_template(rows), names, caption), without]
+    parts: list[Part] = [measure_table(rows, names, caption, "first"), without]
     if "neutral" in rows["template"]:
-        parts.append(Fold("With the paper's template", [measure_table(rows.filter(template="paper"), names, caption)]))
+        parts.append(Fold("With the paper's template", [measure_table(rows, names, caption, "paper")]))
     said = meanings(rows.filter(pl.col("measure").is_in(names)))
     return Section("Measures", [*parts, Fold("What they mean", [said])])
 
 
-def first_template(rows: pl.DataFrame) -> pl.DataFrame:
-    """The figures without those of the paper's template, where there are others."""
-    return rows.filter(pl.col("template") != "paper") if "neutral" in rows["template"] else rows
-
-
-def measure_table(rows: pl.DataFrame, names: Sequence[str], caption: str = "") -> Table | None:
-    """Measures by name, over all targets and the categories that have statements."""
+def measure_table(rows: pl.DataFrame, names: Sequence[str], caption: str = "", template: str = "") -> Table | None:
+    """Measures by name, over all targets and the categories that have statements. template: that of their labels;
+    "first": the neutral one where labels were measured with it."""
     known = rows.filter(pl.col("measure").is_in(names), pl.col("by").is_in(["all", "category"]))
+    if template == "first":
+        known = known.filter(pl.col("template") != "paper") if "neutral" in rows["template"] else known
+    elif template:
+        known = known.filter(template=template)
     return crossed(caption, known, by_category(rows), decimals=1)
 
 
@@ -325,5 +315,5 @@ def console(
 ) -> str:
     """The means for the terminal (brief), with verbose all measures of both templates. more: as `measures` has it."""
     names = [*MEASURES, *more, *(one.name for one in own_measures())] if verbose else brief
-    found = measure_table(rows if verbose else first_template(rows), names)
+    found = measure_table(rows, names, template="" if verbose else "first")
     return "" if found is None else as_text(found, 110)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-ARROWS = {"up": " ↑", "down": " ↓"}
 Row = Mapping[str, Any]
 Value = float | int | str | None
 
@@ -67,13 +66,8 @@ class Column:
     title: str
     value: str | Callable[[Any], Any]
     show: int | Callable[[Any], str | Cell] = 1
-    better: str = ""  # "up" or "down": the arrow after the title
     kind: str = ""  # classes of style: "text" for the left side, "sentence" for long texts
     bounds: str | None = None  # the fields of the interval are {bounds}low and {bounds}high
-
-    @property
-    def heading(self) -> str:
-        return self.title + ARROWS.get(self.better, "")
 
     def cell(self, row: Row) -> Cell:
         value = self.value(row) if callable(self.value) else row.get(self.value)
@@ -106,7 +100,6 @@ class Table:
     columns: Sequence[Column]
     rows: Iterable[Any] | Mapping[str, Iterable[Any]] | pl.DataFrame  # or groups of rows by their titles
     kind: str = ""  # classes of style: "narrow", "tall"
-    headed: bool = True  # whether the first cell of a row is its heading
 
     @cached_property
     def groups(self) -> list[tuple[str, list[Any]]]:
@@ -136,7 +129,12 @@ def as_text(table: Table, width: float = inf) -> str:
     fit the width, the intervals are left out."""
     rows = [row for _, group in table.groups for row in group]
     for whole in (True, False):
-        columns = [_aligned(column, rows, whole) for column in table.columns]
+        columns = []
+        for column in table.columns:
+            cells = [column.cell(row) for row in rows]
+            texts = [column.title, *(cell.line if whole else cell.text for cell in cells)]
+            width, side = max(map(len, texts)), "<" if "text" in column.kind else ">"
+            columns.append([f"{words:{side}{width}}" for words in texts])
         lines = [f"  {'  '.join(cells)}".rstrip() for cells in zip(*columns, strict=True)]
         if max(map(len, lines)) <= width:
             break
@@ -145,17 +143,9 @@ def as_text(table: Table, width: float = inf) -> str:
     return "\n".join([lines[0], *(line for block in blocks for line in block if line)])
 
 
-def _aligned(column: Column, rows: Sequence[Any], whole: bool) -> list[str]:
-    """The heading and the cells of a column, all of one width."""
-    cells = [column.cell(row) for row in rows]
-    texts = [column.heading, *(cell.line if whole else cell.text for cell in cells)]
-    width, side = max(map(len, texts)), "<" if "text" in column.kind else ">"
-    return [f"{words:{side}{width}}" for words in texts]
-
-
 def as_markdown(table: Table) -> str:
     """The table for a card; its texts have to be safe for Markdown."""
     rows = [[column.cell(row).line for column in table.columns] for _, group in table.groups for row in group]
-    head, *body = (f"| {' | '.join(cells)} |" for cells in [[column.heading for column in table.columns], *rows])
+    head, *body = (f"| {' | '.join(cells)} |" for cells in [[column.title for column in table.columns], *rows])
     rule = "".join("---|" if "text" in column.kind else "---:|" for column in table.columns)
     return "\n".join([head, f"|{rule}", *body])

@@ -21,12 +21,14 @@ from mitigate.triples import (
     Scorer,
     label_columns,
 )
+from mitigate.words.outside_text import counted
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 ROUNDING = 1e-6  # by which a difference of two probabilities may exceed 1
 PIECE = 2048  # texts scored at once; a scorer may set fewer as `piece`
 MANY, TRIED = 5_000, 64  # texts from which on the time is told beforehand, by the pace of a few of middle length
 EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses; few large writes are faster
+LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
 SEPARATOR = "\t"  # between the parts of a text that is a triple, or a statement with its target
 STATEMENT = ("statement", "sentence")
 """The column of texts as people read them, in triples and sentences and in rated sentences."""
@@ -45,6 +47,20 @@ class NothingCached:
 
 
 NOTHING_CACHED = NothingCached()
+
+
+def long_texts(texts: pl.Series) -> list[str]:
+    """A notice where texts are longer than those that scorers are made for and were measured on."""
+    words = texts.str.count_matches(r"\S+")
+    long = words.filter(words > LONG).to_list()
+    if not long:
+        return []
+    has = "has" if len(long) == 1 else "have"
+    return [
+        f"{len(long):,} of {counted(len(words), 'text')} {has} more than {LONG} words, up to {max(long):,}. The "
+        "scorers are made for single statements: sentiment adds up all words, so that a long text tends to an extreme, "
+        "and classifiers read the beginning of a text. Give its sentences one by one."
+    ]
 
 
 def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:

@@ -27,7 +27,6 @@ from mitigate.load.targets import (
     targets_of_statements,
     those_about,
 )
-from mitigate.measure import statements as labelled
 from mitigate.measure.harms import Measurement, tally, total, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results, measured
@@ -42,8 +41,8 @@ from mitigate.report.table import Cell, Column, Table, figures, span, text
 from mitigate.report.table import number as as_number
 from mitigate.score.base import check_name
 from mitigate.score.labeller import Labeller, label_masked, mask
-from mitigate.score.labels import not_english
-from mitigate.stages import PartFolder, as_parquet, digest_of_values
+from mitigate.score.labels import long_texts, not_english
+from mitigate.stages import PartFolder, as_parquet, digest_of_values, statement_lines
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, Parts
 from mitigate.words import ambiguous
 from mitigate.words.identity_terms import read_further_terms, read_terms
@@ -54,6 +53,7 @@ WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # loader optio
 FINDERS = {"triples": about_targets, "sentences": sentences_about_targets}
 COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
 ROWS, ABOUT_A_TARGET, STATEMENTS = (("counted", what) for what in ("rows", "about a target", "statements"))
+MOST = 200_000  # statements that examples, the export and the record in W&B are chosen from
 REPEATED = "repeated statement about a target, each of which counts"
 UNLISTED, NAMED = "not a target", 5
 DRAWN = "Examples are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
@@ -139,7 +139,7 @@ def run(config: Config) -> float | None:
             metrics = job.figures
             job.record_metrics(metrics)
             if job.records_texts:
-                statements, _ = labelled.choice(job.folder / "statements", config.seed)
+                statements, _ = choice(job.folder / "statements", config.seed)
                 job.record_statements(statements.select("target", "category", "statement", *how.wordings))
             job.record_plots()
             say_verdict(found.facts()["verdict"])
@@ -464,11 +464,11 @@ def write_report(
     """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. rows: counts of the
     resource's rows; stated: what paper_figures returns; fields: further ones of the page. Returns the page's verdict
     and notices."""
-    statements, height = labelled.choice(folder / "statements", how.intervals.seed)
+    statements, height = choice(folder / "statements", how.intervals.seed)
     metrics, frames, counts = Results.of(figures, flat), how.tables(tallied), sum_counts([rows])
     relations = None
     if "relation" in statements.columns:
-        relations = by_relation(labelled.about_targets(folder / "statements"), how.wordings)
+        relations = by_relation(statements_of(folder / "statements"), how.wordings)
     beside = None if stated is None else beside_the_paper(metrics, stated)
     tables = {"measures": metrics.overall, "relations": relations, "beside_the_paper": beside}
     tables |= {"targets": how.target_list.table(how.targets)}
@@ -485,7 +485,7 @@ def write_report(
             *ambiguous.notice(next(iter(frames.values()))),
             *notice_of_unlisted(counts),
             *how.notices(tallied),
-            *labelled.long_texts(statements["masked"]),
+            *long_texts(statements["masked"]),
             *resource.loaded.describe(counts),
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
@@ -494,8 +494,24 @@ def write_report(
         **about,
     )
     write(made, folder, "audit.html")
-    files.write(folder / "statements.tsv", labelled.export(statements))
+    files.write(folder / "statements.tsv", statement_lines(statements))
     return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
+
+
+def statements_of(folder: Path) -> pl.LazyFrame:
+    """Query the statements about a target in a folder of parts, without reading them into memory."""
+    parts = sorted(folder.glob("*.parquet"))  # by their names: a folder's own may have brackets
+    return pl.scan_parquet(parts, glob=False).filter(pl.col("target").is_not_null())
+
+
+def choice(folder: Path, seed: int) -> tuple[pl.DataFrame, int]:
+    """Sample the statements about a target, and count all of them. Of more than MOST about that many are taken: those
+    of rows whose hash is small, which are the same however the resource is cut into parts."""
+    statements = statements_of(folder)
+    height = statements.select(pl.len()).collect(engine="streaming").item()
+    if height > MOST:
+        statements = statements.filter(pl.col("row").hash(seed) < int(MOST / height * 2**64))
+    return statements.collect(engine="streaming").sort("row", maintain_order=True), height
 
 
 DEMONSTRATED = "A small corpus: the figures support no claim about any group of people or any resource."

@@ -249,7 +249,7 @@ def untrained(posts: pl.DataFrame, training: Training, weights: Path | None) -> 
     words of all groups and statements."""
     if training.start == "minilm" or weights is None:
         folder = minilm.locate(weights)
-        decoder, encoding = minilm.causal(folder, training.dropout), Encoding.of_encoder(folder)
+        decoder, encoding = Decoder.from_encoder(folder, training.dropout), Encoding.of_encoder(folder)
     else:
         decoder, encoding = Decoder.load(weights, training.dropout), Encoding.load(weights)
     known = [name for name in CHOICES if posts[name].drop_nulls().n_unique() == 2]
@@ -695,7 +695,7 @@ def write_report(
     words = {name.removeprefix("scorer/"): number(value, 3) for name, value in metrics.items() if "scorer/" in name}
     shown = [text(name, kind="sentence") for name in ("post", "generated", "annotators")]
     examples = examples_of(posts, predicted)
-    unseen = Table("By a model that has not learnt from them.", shown, examples, kind="tall", headed=False)
+    unseen = Table("By a model that has not learnt from them.", shown, examples, kind="tall")
     numbers = []
     for name, (own, best) in [*pairs.items()][:2] + [*pairs.items()][2:][-1:]:
         note = f"[{span(own['low'], own['high'], 1)}], baseline {best['value']:.1f}"

@@ -1,18 +1,20 @@
 """recipe=humans: people rate statements. It makes a survey of statements of finished runs, and reads its answers, or
 ratings in the form of the harms paper's release: the human neutral mean and the agreement of raters (its Tables 7 and
-12), differences between models, the drift between batches of raters, and agreement of scorers with people.
+12), differences between models, and agreement of scorers with people.
 
 A survey's run folder holds survey/ for the raters, and beside it key.parquet and pool.parquet, which name the model of
 each statement. Rated statements have a row for each source and rating (RATED)."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of, write
@@ -23,7 +25,6 @@ from mitigate.load.targets import OF_A_RUN, list_of_runs
 from mitigate.measure import agreement
 from mitigate.measure.base import ENDS, bounds
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, mean_over_targets
-from mitigate.measure.ratings import described, drift_table, prediction_powered, ratings_needed
 from mitigate.measure.results import keyed, of_study
 from mitigate.package_data import frame_of
 from mitigate.recipes.config import Config
@@ -39,16 +40,15 @@ from mitigate.triples import NEUTRAL, OTHER, LabelCache, Scorer
 from mitigate.verbalise import mask_column
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import relations as all_relations
-from mitigate.words.targets import PAPER, TargetList, ordered, targets
+from mitigate.words.targets import PAPER, TargetList, ordered
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
-RATED = [*KEY, "rater", "label", "quality", "batch"]
+RATED = [*KEY, "rater", "label", "quality"]
 CELL = ["target", "relation", "rank"]  # one tail of a prompt
 TOP = 3  # best statements of each target and relation, to draw from
 DAILY = 100  # statements that a rater should rate a day, at most
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
-AGAIN = ", rated again"  # ending of the name of a source of anchors in a survey
-KEY_FILE, POOL, EARLIER, RATED_FILE = "key.parquet", "pool.parquet", "earlier.parquet", "rated.parquet"
+KEY_FILE, POOL = "key.parquet", "pool.parquet"
 WAYS = (
     "recipe=humans has neither statements for a survey nor ratings to read. To make a survey, set "
     "data.runs=[DIR,...], or data=statements data.path=FILE. To read ratings, set humans.survey=DIR "
@@ -107,15 +107,13 @@ def make_survey(config: Config) -> None:
         notices = [*notices, *others]
     say_notes(notices)
     sources = pool["source"].unique(maintain_order=True).to_list()
-    earlier = read_earlier(humans.anchors_from, sources) if humans.anchors_from else None
-    anchors = None if earlier is None else draw_anchors(earlier, humans.relations, humans.anchors, seed)
     handed_out = {name: getattr(humans, name) for name in ("raters", "pay", "contact")}
     demonstration = any(open_run(folder).setting("data.demonstration", False) for folder in folders)
     about = {"daily": DAILY, "sources": sources, "demonstration": demonstration}
-    content = as_parquet(pool) + target_list.digest.encode() + (b"" if earlier is None else as_parquet(earlier))
+    content = as_parquet(pool) + target_list.digest.encode()
     with open_job(config, f"{config.recipe.name}-survey-seed{seed}", digest_of(content)) as job:
-        key = job.stage("key", draw, pool, humans.size, seed, anchors)
-        values = (key, pool, handed_out, about, target_list, earlier)
+        key = job.stage("key", draw, pool, humans.size, seed)
+        values = (key, pool, handed_out, about, target_list)
         survey = job.stage("survey", write_survey, *values, using=in_folder()).facts()
         if job.is_new():
             job.tracking.summarise({name: survey[name] for name in ("items", "raters", "hours")})
@@ -173,8 +171,8 @@ def shared(pool: pl.DataFrame) -> pl.DataFrame:
     return pool.group_by(CELL).agg(pl.col("source").n_unique()).filter(pl.col("source") == sources).select(CELL)
 
 
-def draw(pool: pl.DataFrame, size: int, seed: int, anchors: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Draw the key: up to `size` statements of each source, and all anchors, columns KEY, sorted by item.
+def draw(pool: pl.DataFrame, size: int, seed: int) -> pl.DataFrame:
+    """Draw the key: up to `size` statements of each source, columns KEY, sorted by item.
 
     All sources have the same cells (target, relation, rank), so that models are compared paired. Every target in turn
     gives one cell, each time of its next relation, and a random rank, so that targets and relations are as even as
@@ -193,39 +191,9 @@ def draw(pool: pl.DataFrame, size: int, seed: int, anchors: pl.DataFrame | None 
             turns += [(again, turn, place, target, relation, rank) for again, rank in enumerate(ranks)]
     drawn = [turn[3:] for turn in sorted(turns, key=lambda turn: turn[:3])[:size]]
     chosen = pool.join(pl.DataFrame(drawn, cells.schema, orient="row"), on=CELL, how="semi", nulls_equal=True)
-    chosen = pl.concat([chosen.select(KEY[1:]), *([] if anchors is None else [anchors.select(KEY[1:])])])
     named = chosen.select("target", "statement").iter_rows()
     ids = [digest_of(f"{seed}\t{target}\t{statement}")[:10] for target, statement in named]
     return chosen.with_columns(item=pl.Series(ids)).select(KEY).sort("item", "source")
-
-
-def draw_anchors(earlier: pl.DataFrame, relations: Sequence[str], size: int, seed: int) -> pl.DataFrame:
-    """Draw up to `size` rated statements to rate again (source, target, category, relation, rank, statement), as many
-    of each relation: first those that most batches rated, which link all of these, and a second statement about a word
-    after one about every other. None has an underscore, as targets of two words have in the paper's sets. Raises
-    MitigateError where no rated statement with a target has one of the relations."""
-    texts = earlier.group_by("statement", maintain_order=True).agg(
-        pl.col("source", "target", "category", "relation").first(), batches=pl.col("batch").n_unique()
-    )
-    texts = texts.filter(~pl.col("statement").str.contains("_"))  # models' statements have none, which raters would see
-    candidates = described(texts).filter(pl.col("relation").is_in(relations)).drop_nulls("word")
-    if candidates.is_empty():
-        raise MitigateError(
-            f"humans.anchors_from: no rated statement with a target has one of the relations {', '.join(relations)}; "
-            "choose others with humans.relations=[...]"
-        )
-    order = candidates.sort("statement").sample(fraction=1, shuffle=True, seed=seed)
-    order = order.with_columns(turn=pl.int_range(pl.len()).over("relation", "word", "batches"))
-    order = order.sort("batches", "turn", descending=[True, False], maintain_order=True)
-    chosen = order.with_columns(place=pl.int_range(pl.len()).over("relation")).sort("place", maintain_order=True)
-    return chosen.head(size).select(
-        pl.format("{}" + AGAIN, "source").alias("source"),
-        pl.col("word").alias("target"),
-        pl.coalesce("category", pl.col("word").replace_strict(targets(), default=None)).alias("category"),
-        "relation",
-        pl.lit(None, pl.Int64).alias("rank"),
-        "statement",
-    )
 
 
 def write_survey(
@@ -234,19 +202,13 @@ def write_survey(
     handed_out: Mapping[str, Any],
     about: Mapping[str, Any],
     target_list: TargetList,
-    earlier: pl.DataFrame | None,
     *,
     folder: Path,
 ) -> dict[str, Any]:
     """Write the raters' page and CSV, which name no model; beside them all statements that the survey was drawn from,
-    the own targets, by which statements are masked later, and the earlier ratings of the anchors' sources. Returns the
-    sizes, the precision of the ratings, and `about`. handed_out: raters, pay and contact."""
-    items = key.group_by("item", maintain_order=True).agg(
-        pl.col("target", "statement").first(), anchor=pl.col("source").str.ends_with(AGAIN).any()
-    )
-    # models in random order, and anchors at equal distances: a part of the list holds as large a part of the anchors
-    place = (pl.int_range(pl.len()).over("anchor") + 0.5) / pl.len().over("anchor")
-    items = items.sort(place, maintain_order=True).select("item", "target", "statement")
+    and the own targets, by which statements are masked later. Returns the sizes and `about`. handed_out: raters, pay
+    and contact."""
+    items = key.group_by("item", maintain_order=True).agg(pl.col("target", "statement").first())
     name, raters = digest_of("".join(items["item"]))[:8], handed_out["raters"]
     shown = {"name": name, "daily": about["daily"], "statements": items.rows()}
     write(folder / "survey" / "survey.html", render_survey(shown, handed_out["pay"], handed_out["contact"]))
@@ -254,8 +216,6 @@ def write_survey(
     write(folder / POOL, as_parquet(pool.join(shared(pool), on=CELL, how="semi", nulls_equal=True)))
     if target_list.own:
         write(folder / OF_A_RUN, target_list.own_table.write_csv())
-    if earlier is not None:
-        write(folder / EARLIER, as_parquet(earlier))
     sizes = {"items": items.height, "raters": raters, "hours": round(items.height * raters * SECONDS / 3600, 1)}
     return {"name": name, **sizes, "parts": -(-items.height // about["daily"]), **about}
 
@@ -270,8 +230,7 @@ def render_survey(survey: Mapping[str, Any], pay: str | None = None, contact: st
 def say_survey(folder: Path, survey: Mapping[str, Any], key: pl.DataFrame, size: int) -> None:
     """Print the sizes, and how to use the survey."""
     for source, count in key.group_by("source").len().sort("source").rows():
-        is_short = count < size and not source.endswith(AGAIN)
-        fewer = f", no more among the best {TOP} of each target and relation" if is_short else ""
+        fewer = f", no more among the best {TOP} of each target and relation" if count < size else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {survey['items']:>7,} to rate; a statement that several models generate is rated once")
     hours, raters = survey["hours"], survey["raters"]
@@ -293,8 +252,7 @@ class Ratings:
 
     rated: pl.DataFrame  # columns RATED
     sources: list[str]  # the first is the baseline
-    models: list[str]  # those that are compared paired by target: rated in one batch
-    by_time: list[str]  # the sources for drift between batches: those of earlier ratings come first
+    models: list[str]  # those that are compared paired by target: rated by the same people
     notices: list[str]
     demonstration: bool = False
     target_list: TargetList = PAPER  # that of the runs or statements of a survey
@@ -325,13 +283,12 @@ def measure_ratings(config: Config) -> None:
     pool = b"" if ratings.pool is None else as_parquet(ratings.pool)
     content = digest_of(as_parquet(ratings.rated) + listed.digest.encode() + pool)
     with open_job(config, f"{config.recipe.name}-ratings-{config.score.regard}", content) as job:
-        rated = job.stage("rated", columns_of_rated, ratings.rated)
+        rated = job.stage("rated", pl.DataFrame.select, ratings.rated, RATED)
         labels = job.stage("labels", label_statements, rated, scorers, listed, using=using)
         tables = {
             "summary": job.stage("summary", summary, rated, sources, intervals, listed),
             "raters": job.stage("raters", by_rater, rated),
             "differences": job.stage("differences", differences, rated, ratings.models, intervals, listed),
-            "drift": job.stage("drift", drift_table, rated, ratings.by_time, listed),
         }
         if ratings.pool is not None and len(ratings.models) > 1:
             values = (rated, ratings.pool, ratings.models, scorers, listed)
@@ -344,7 +301,7 @@ def measure_ratings(config: Config) -> None:
             write_report,
             tables,
             agreed,
-            ratings.by_time[-1],
+            ratings.sources[-1],
             demonstration=ratings.demonstration,
             notices=ratings.notices,
             after=[job.folder.name],
@@ -360,8 +317,8 @@ def measure_ratings(config: Config) -> None:
 
 
 def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error") -> Ratings:
-    """Read the answers to the survey of a finished run folder, and the earlier ratings of its anchors' sources. Raises
-    MitigateError as open_run and read_answers do."""
+    """Read the answers to the survey of a finished run folder. Raises MitigateError as open_run and read_answers
+    do."""
     try:
         run = open_run(folder, "humans", [KEY_FILE], figures="survey.json")
     except MitigateError as error:
@@ -369,18 +326,10 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
     key, survey = run.table(KEY_FILE, KEY), run.metrics
     given, notices = read_answers(answers, frozenset(key["item"]), survey["raters"], on_bad_line)
     rated = key.join(given, on="item", maintain_order="left_right")
-    rated = rated.with_columns(batch=pl.lit(str(survey["name"]))).select(RATED)
-    own, again = survey["sources"], sorted(set(key["source"]) - set(survey["sources"]))
-    before = []
-    if EARLIER in run.files:
-        earlier = run.table(EARLIER)
-        before = earlier["source"].unique(maintain_order=True).to_list()
-        rated = pl.concat([rated, earlier.select(RATED)])
     return Ratings(
-        rated,
-        sources=[*own, *again, *before],
-        models=own,
-        by_time=[*before, *own],
+        rated.select(RATED),
+        sources=survey["sources"],
+        models=survey["sources"],
         notices=notices,
         demonstration=survey["demonstration"],
         target_list=list_of_runs([run]),
@@ -398,32 +347,12 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
         unknown = [pl.lit(None, pl.String).alias(name) for name in ("target", "category", "relation")]
         found.append(
             given.with_columns(pl.Series("item", ids), *unknown, pl.lit(None, pl.Int64).alias("rank"))
-            .with_columns(source=pl.lit(source), batch=pl.lit(source))
+            .with_columns(source=pl.lit(source))
             .select(RATED)
         )
     notices = ["these files do not say who rated, nor which target, category and relation a sentence has"]
     names = list(files)
-    return Ratings(pl.concat(found), names, models=names[:1], by_time=names, notices=notices)
-
-
-def read_earlier(folder: str, sources: Sequence[str]) -> pl.DataFrame:
-    """Read the ratings of an earlier run that read ratings, without raters, since the present raters are others. A
-    source with the name of one of `sources`, those of the present survey, is named "..., earlier". Raises MitigateError
-    for anything but a finished run of recipe=humans that read ratings."""
-    try:
-        rated = open_run(folder, "humans", [RATED_FILE]).table(RATED_FILE, RATED)
-    except MitigateError as error:
-        raise MitigateError(
-            f"humans.anchors_from: {error} Give the run folder of a recipe=humans that read ratings."
-        ) from error
-    is_taken = pl.col("source").is_in(sources)
-    name = pl.when(is_taken).then(pl.format("{}, earlier", "source")).otherwise("source")
-    return rated.with_columns(name.alias("source"), pl.lit(None, pl.String).alias("rater"))
-
-
-def columns_of_rated(rated: pl.DataFrame) -> pl.DataFrame:
-    """The rated statements, kept in the run folder for a later survey (read_earlier)."""
-    return rated.select(RATED)
+    return Ratings(pl.concat(found), names, models=names[:1], notices=notices)
 
 
 def label_statements(
@@ -445,7 +374,7 @@ def masked(statements: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     return statements.with_columns(mask_column("statement", "token", listed).alias("masked"))
 
 
-# Figures of one source, and of models that were rated in one batch
+# Figures of one source, and of models that the same raters rated
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
 KAPPAS = ("kappa", "quality_kappa")
@@ -597,11 +526,50 @@ def all_statements(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+class Powered(NamedTuple):
+    """The mean of people's ratings of all units, estimated from their ratings of some."""
+
+    value: float
+    low: float
+    high: float
+    weight: float  # of the predictions: 0 where they say nothing about the ratings
+    variance: float  # of the ratings less the weighted predictions
+
+
+def prediction_powered(
+    rated: np.ndarray, predicted: np.ndarray, everywhere: np.ndarray, level: float = 0.95
+) -> Powered:
+    """Estimate the mean of people's ratings of all units by prediction-powered inference (Angelopoulos et al. 2023,
+    Science 382, 669): the mean of the predictions of all, corrected by their mean error on the rated ones. Predictions
+    have the weight that makes the variance least (PPI++; Angelopoulos, Duchi and Zrnic 2023, eq. 5). With predictions
+    of 0 it is the mean of the ratings with its interval by Student's t.
+
+    rated, predicted: the ratings of some units and the predictions of the same, (rated,), at least three. everywhere:
+    the predictions of all units, (units,). The interval holds if the rated units are drawn from all at random, without
+    replacement, and the classifier did not learn from their ratings, however wrong it is. It covers the mean over these
+    units, not over others that might have been generated."""
+    number, varies = len(rated), predicted.var() > 0
+    weight = float(np.cov(rated, predicted)[0, 1] / predicted.var(ddof=1)) if varies else 0.0
+    apart = rated - weight * predicted
+    degrees = number - 1 - varies
+    variance = float(((apart - apart.mean()) ** 2).sum() / degrees)
+    value = weight * float(everywhere.mean()) + float(apart.mean())
+    left = max(0.0, 1 - number / len(everywhere))  # a draw of all units has no error
+    reach = float(special.stdtrit(degrees, (1 + level) / 2)) * math.sqrt(left * variance / number)
+    return Powered(value, value - reach, value + reach, weight, variance)
+
+
+def ratings_needed(points: float, variance: float, units: int, level: float = 0.95) -> int:
+    """The number of rated units, of so many in all, whose interval reaches so many points up and down. variance: of
+    the ratings less the weighted predictions (Powered)."""
+    squared = (float(special.ndtri((1 + level) / 2)) / points) ** 2 * variance
+    return math.ceil(squared / (1 + squared / units))
+
+
 # Figures under keys, and the page
 
 OF_TABLES = {
     "raters": "raters/{rater}",
-    "drift": "drift/{source}/{baseline}/{figure}",
     "predicted": "predicted/{source}/{scorer}",
 }
 """The first part of the keys of a table's figures, in metrics.json and in the results."""
@@ -632,7 +600,7 @@ def of_tables(found: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     return {key: value for part in named for key, value in part.items()}
 
 
-BRIEF = ("Ratings by people", "Models compared", "All statements", "Batches of raters")  # without verbose=true
+BRIEF = ("Ratings by people", "Models compared", "All statements")  # without verbose=true
 SAID: Mapping[str, Part] = {
     "Ratings by people": {
         "HNM ↑": "Human neutral mean: of each target the percentage of ratings that are neutral; then the mean over "
@@ -645,8 +613,6 @@ SAID: Mapping[str, Part] = {
     "classifier's labels of all, corrected by the ratings of some (prediction-powered inference, Angelopoulos et al. "
     "2023). It holds however wrong the classifier is, if the ratings are of statements drawn from these at random, and "
     "if the classifier did not learn from these ratings. A better classifier makes the interval shorter.",
-    "Batches of raters": "Other raters may rate the same statement differently. This drift is measured on anchors, "
-    "which both batches rated, and subtracted. An interval that holds 0 does not show that there is no difference.",
     "Raters": "A rater who differs from the others may notice harms that they miss.",
     "Scorers and people": "Most statements are neutral: compare with a scorer that labels everything neutral. R "
     "is recall, P precision, F their harmonic mean.",
@@ -670,13 +636,12 @@ def write_report(frames: Mapping[str, pl.DataFrame], *shown: Any, folder: Path, 
 
 
 def page(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame, source: str, **about: Any) -> Page:
-    """frames: summary, raters, differences, drift and perhaps predicted; scorers: what agreement_table returns;
+    """frames: summary, raters, differences and perhaps predicted; scorers: what agreement_table returns;
     source: that of the first screen; about: further fields of Page."""
     sources, changes = frames["summary"].filter(by="all"), frames["differences"]
     row = sources.row(by_predicate=pl.col("source") == source, named=True)
     paired = changes.filter(source=source, figure="HNM").rows(named=True) if changes.height else []
-    drifts = frames["drift"].filter(source=source).drop_nulls("drift").rows(named=True)
-    state, hedge = _compared(paired[0]) if paired else _described(row, drifts)
+    state, hedge = _compared(paired[0]) if paired else _described(row)
     titles = {"HNM": "HNM ↑, %", "quality": "quality ↑, %", "kappa": "agreement of raters, κ (0 is chance)"}
     for change in paired:
         titles["HNM"] = f"HNM against {change['baseline']}, points"
@@ -707,14 +672,9 @@ def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
     return f"{number(abs(row['difference']), 1)} points {more} neutral to people", said
 
 
-def _described(row: Mapping[str, Any], drifts: list[dict[str, Any]]) -> tuple[str, str]:
-    """The state and its hedge where they are not: with the differences from an earlier batch."""
+def _described(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The state and its hedge where they are not."""
     said = f"{counted(row['ratings'], 'rating')} of {counted(row['statements'], 'statement')}."
-    for one in drifts[:2]:
-        said += (
-            f" {one['figure'].capitalize()} votes against {one['baseline']}, rated by others: {signed(one['total'])} "
-            f"points, without drift between raters {Column('', 'remaining').cell(one).line}."
-        )
     return f"{row['source']}: {number(row['HNM'], 1)} % neutral to people", said
 
 
@@ -739,12 +699,6 @@ def sections(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame) -> dict[
     caption = "Difference of neutral ratings in points, with its 95 % interval. For ± 5: the statements of each model "
     caption += "that have to be rated for an interval of 5 points up and down."
     found["All statements"] = Table(caption, columns, frames.get("predicted", pl.DataFrame())).present()
-    drift = frames["drift"].sort(pl.col("drift").is_null(), maintain_order=True)
-    columns = [text("source"), text("against", "baseline"), text("votes", "figure")]
-    columns += figures(1, "anchors", "total", "drift", "remaining")
-    caption = "Percentage points of votes. A dash: too few "
-    caption += "anchors to tell batches and models apart."
-    found["Batches of raters"] = Table(caption, columns, drift).present()
     columns = [text("rater"), *figures(0, "ratings"), *shares]
     columns += figures(1, sense="makes sense", same="same label", same_quality="same quality")
     caption = "In percent of the rater's ratings. Same: of the other raters' ratings of the same statements."

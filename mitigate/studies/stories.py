@@ -28,7 +28,6 @@ from mitigate.measure.compare import no_conclusion
 from mitigate.measure.harms import Measurement, tally, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
-from mitigate.measure.statements import export, long_texts
 from mitigate.measure.stories import measure_stories, refusals, shares
 from mitigate.models.chat_api import Endpoint, without_reasoning
 from mitigate.models.hf import LanguageModel, Seq2Seq
@@ -43,7 +42,8 @@ from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed, figure
 from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
-from mitigate.stages import Result, as_parquet
+from mitigate.score.labels import long_texts
+from mitigate.stages import Result, as_parquet, statement_lines
 from mitigate.train import launch
 from mitigate.train.base_model import Start, origin_facts
 from mitigate.train.comet import Settings
@@ -568,7 +568,7 @@ def write_report(
         **about,
     )
     write(made, folder, "stories.html")
-    files.write(folder / "statements.tsv", export(sentences))
+    files.write(folder / "statements.tsv", statement_lines(sentences))
     files.write(folder / "stories.txt", as_lines(stories))
     return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
 
@@ -709,5 +709,5 @@ def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:
     percent = figures(0, **{f"{scorer}_neutral": f"neutral by {scorer}, %" for scorer in scorers})
     columns = [text("prompt", kind="sentence"), text("story", kind="sentence"), *percent]
     kinds = grouped(most.rows(named=True), lambda row: row["kind"])
-    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds, headed=False)
+    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds)
     return Fold("The stories of each kind with the fewest neutral sentences", [table], warning=True)

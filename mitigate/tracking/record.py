@@ -1,7 +1,6 @@
 """The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a prompt; or
 nowhere, by a stand-in with the same methods. Only this module uses wandb."""
 
-import json
 import netrc
 import os
 import ssl
@@ -18,13 +17,11 @@ from urllib.parse import urlparse
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.words.outside_text import without_folders
 
 MODES = ("auto", "online", "offline", "none")
 MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # values of WANDB_MODE
 EARLIER_NAMES = {"run": "online", "dryrun": "offline"}  # of W&B's modes
 JSON = {"Content-Type": "application/json"}
-ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
 MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's summary has all figures
 
 # Seconds: without a network, a run continues offline within ten.
@@ -118,15 +115,7 @@ class WandbTracking(Tracking):
         artifact = self._wandb.Artifact(name, type=kind, metadata=dict(islice(metadata.items(), MOST_METADATA)))
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name_inside = str(file.relative_to(path)) if path.is_dir() else file.name
-            if file.name == ADAPTER:
-                content = json.loads(file.read_text(encoding="utf-8"))
-                base = "base_model_name_or_path"  # its absolute path would show folders of this machine
-                if isinstance(content.get(base), str):
-                    content[base] = without_folders(content[base])
-                with artifact.new_file(name_inside, encoding="utf-8") as copy:
-                    copy.write(json.dumps(content, indent=2) + "\n")
-            else:
-                artifact.add_file(str(file), name=name_inside, policy="immutable")
+            artifact.add_file(str(file), name=name_inside, policy="immutable")
         self._run.log_artifact(artifact)
 
     def finish(self, failed: bool = False) -> None:

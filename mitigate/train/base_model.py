@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
-from mitigate.models.hf_layouts import CONFIG, LAYOUTS, base_of, is_adapter
+from mitigate.models.hf_layouts import CONFIG, LAYOUTS
 from mitigate.models.stored_tensors import read_facts, sha256_of
 from mitigate.models.tail_prompts import RELATION_TOKENS, Layout, Regimen, regimen
 from mitigate.stages import digest_of_values
@@ -104,14 +104,12 @@ def origin_facts(start: Start) -> dict[str, str]:
 
 
 def _content(folder: Path, checkpoint: str | Path | None) -> str:
-    """The hash of a model's files; an adapter's includes those of its base."""
+    """The hash of a model's files."""
     here = [folder] if folder.is_file() else sorted(folder.iterdir())
     files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
     found = hashlib.sha256()
     for path in [*files, Path(checkpoint)] if checkpoint else files:
         found.update(f"{path.name} {sha256_of(path)}\n".encode())
-    if is_adapter(folder) and Path(base_of(folder)).is_dir():
-        found.update(_content(Path(base_of(folder)), None).encode())
     return found.hexdigest()
 
 

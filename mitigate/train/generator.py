@@ -13,7 +13,6 @@ from mitigate.files import replacing_folder
 from mitigate.models import hub, minilm
 from mitigate.models.comet import Comet
 from mitigate.models.hf import NO_PEFT, LanguageModel, Seq2Seq
-from mitigate.models.hf_layouts import is_adapter
 from mitigate.models.tail_prompts import TAGS, Layout
 from mitigate.stages import digest_of_values
 from mitigate.train import launch
@@ -102,14 +101,9 @@ def check_training(start: Start, *, strategy: str, **_: Any) -> None:
             "trainer.strategy=fsdp (allowed: auto or ddp): only the project's own decoder (model=comet_minilm, "
             "comet_gpt1 or comet) is trained so, and this model is from transformers"
         )
-    if lora := start.options.get("lora"):
+    if start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NO_PEFT)
-        if lora.get("save") == "adapter" and is_adapter(start.folder):
-            raise MitigateError(
-                f"model.lora.save=adapter needs whole weights to start from, and {start.folder} holds an adapter; set "
-                "model.lora.save=merged"
-            )
         if start.regimen.relation == "token":
             raise MitigateError(
                 "model.relation=token adds tokens to the vocabulary, which adapters do not train; set "
@@ -166,7 +160,11 @@ def open_generator(
     if model is None and trainable:
         return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
     try:
-        kind = kind_of(folder) if trainable or hub.is_seq2seq(folder) else LanguageModel
+        kind = (
+            kind_of(folder)
+            if trainable or hub.read_facts(folder / hub.CONFIG).get("is_encoder_decoder")
+            else LanguageModel
+        )
     except (ValueError, OSError) as error:
         raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:

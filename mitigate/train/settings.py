@@ -131,7 +131,6 @@ class Lora:
     """Low-rank adapters."""
 
     rank: int = served("rank of low-rank adapters; 0: none, all weights are trained", ge=0, le=4096)
-    save: Literal["merged", "adapter"] = served("saved are whole weights, or the adapter")
 
 
 @group("model")
