@@ -11,8 +11,8 @@ from mitigate.package_data import VERSION
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.errors import MitigateError
     from mitigate.finished import FinishedRun, open_run
-    from mitigate.library import RunResults, audit, compare, label, policy, run, scorer
-    from mitigate.load.corpus import read_triples, sample_triples
+    from mitigate.library import RunResults, audit, compare, label, policy, read_triples, run, scorer
+    from mitigate.load.corpus import sample_triples
     from mitigate.load.targets import about_targets
     from mitigate.load.triples import read_relations
     from mitigate.measure.harms import measure_harms
@@ -45,11 +45,11 @@ PLACES = {  # the module of each name; of all others it is mitigate.library
     "open_run": "finished",
     "probe_generator": "probe.beams",
     "read_relations": "load.triples",
+    "sample_triples": "load.corpus",
     **dict.fromkeys(("Drop", "Policy", "apply_policy"), "policies"),
     **dict.fromkeys(("Labels", "Scorer"), "triples"),
     **dict.fromkeys(("TargetList", "choose_targets", "list_of"), "words.targets"),
     **dict.fromkeys(("TrainingSettings", "open_generator", "train_generator"), "train.generator"),
-    **dict.fromkeys(("read_triples", "sample_triples"), "load.corpus"),
 }
 
 

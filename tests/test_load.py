@@ -20,8 +20,8 @@ from mitigate.load.ratings import read_answers
 from mitigate.load.stream import Counts, Loaded, Streamed
 from mitigate.load.targets import about_targets
 from mitigate.load.triples import read_relations
+from mitigate.score.labels import not_english
 from mitigate.triples import TRIPLES
-from mitigate.words.english import not_english
 from mitigate.words.relations import Relation, comet_relations
 from mitigate.words.targets import choose_targets, targets
 

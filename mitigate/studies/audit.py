@@ -18,7 +18,6 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.finished import source_of
 from mitigate.load.corpus import digest_of_relations
 from mitigate.load.stream import CHUNK, Chunk, Counts, Kind, Loaded, Streamed
-from mitigate.load.table import statement_lines
 from mitigate.load.targets import (
     SENSES,
     Match,
@@ -42,11 +41,10 @@ from mitigate.report.table import Cell, Column, Table, figures, span, text
 from mitigate.report.table import number as as_number
 from mitigate.score.base import check_name
 from mitigate.score.labeller import Labeller, label_masked, mask
-from mitigate.score.labels import long_texts
-from mitigate.stages import PartFolder, as_parquet, digest_of_values
+from mitigate.score.labels import long_texts, not_english
+from mitigate.stages import PartFolder, as_parquet, digest_of_values, statement_lines
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, Parts
 from mitigate.words import ambiguous
-from mitigate.words.english import not_english
 from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of, notice_of_own

@@ -21,7 +21,7 @@ from mitigate.load.corpus import digest_of_relations, relations_in_training, tri
 from mitigate.load.statements import BETWEEN
 from mitigate.load.stream import Counts, Loaded, Streamed, describe, report
 from mitigate.load.table import Column as FileColumn
-from mitigate.load.table import read_table, statement_lines
+from mitigate.load.table import read_table
 from mitigate.load.targets import Wanted, targets_of_statements, those_about
 from mitigate.measure.base import key_of
 from mitigate.measure.compare import no_conclusion
@@ -43,7 +43,7 @@ from mitigate.report.sections import crossed, figure
 from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import long_texts
-from mitigate.stages import Result, as_parquet
+from mitigate.stages import Result, as_parquet, statement_lines
 from mitigate.train import launch
 from mitigate.train.base_model import Start, origin_facts
 from mitigate.train.comet import Settings
