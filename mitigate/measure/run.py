@@ -129,7 +129,7 @@ def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAP
 def same_ratings(*classifiers: object) -> list[str]:
     """A notice where a policy's critic and people_valid have learnt from the same ratings by people."""
     marks = [one.heads.marks for one in classifiers if isinstance(one, PeopleValid)]
-    if len(marks) < 2 or not np.intersect1d(*marks).size:
+    if len(marks) < 2 or not np.intersect1d(marks[0], marks[1]).size:
         return []
     return [
         "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "

@@ -57,16 +57,16 @@ NETWORKS: dict[str, Facts] = {  # of plausibility
     "words": {"width": 128, "learning_rate": 0.003, "epochs": 6},
     "minilm": {"width": 128, "learning_rate": 0.005, "epochs": 4},
 }
-TEACHER = {"learning_rate": 0.0001, "epochs": 3, "batch_size": 64, "neutral_share": 0.5}
-LAYERS = {  # of all-MiniLM-L6-v2, with a change of low rank: 3.4 MB in half precision
+TEACHER: Facts = {"learning_rate": 0.0001, "epochs": 3, "batch_size": 64, "neutral_share": 0.5}
+LAYERS: Facts = {  # of all-MiniLM-L6-v2, with a change of low rank: 3.4 MB in half precision
     **{"layers": [0, 2, 4], "rank": 80, "learning_rate": 0.0003, "epochs": 2, "batch_size": 64, "neutral_share": 0.4},
     # copies of a text, with an identity term in place of "this person"; 0.2: of every fifth
     "copies": {"written": 8, "polar": 1.5, "neutral": 0.2},
 }
-GATE = {"channels": 128, "learning_rate": 0.003, "epochs": 3, "batch_size": 64, "neutral_share": 1.0}
+GATE: Facts = {"channels": 128, "learning_rate": 0.003, "epochs": 3, "batch_size": 64, "neutral_share": 1.0}
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
-NGRAM = {"buckets": 262144, "learning_rate": 0.05, "decay": 0.000001, "epochs": 5, "batch_size": 256}
+NGRAM: Facts = {"buckets": 262144, "learning_rate": 0.05, "decay": 0.000001, "epochs": 5, "batch_size": 256}
 SHOWN = ("test/accuracy", "test/macro_f1", "paper/all/kappa", "people_valid/all/auc")
 
 
@@ -191,7 +191,7 @@ def validity_figures(rated: pl.DataFrame, found: np.ndarray) -> Facts:
     """{label of most raters, or all}/...: the areas under the ROC curve, against the majority on validity, of the
     probabilities found (n,) (auc) and of one rater against two others (rater)."""
     table, figures = rated.with_columns(pl.Series("valid", valid_votes(rated)), pl.Series("found", found)), Facts()
-    for label, name in {None: "all", **agreement.CLASSES}.items():
+    for label, name in zip((None, *agreement.CLASSES), ("all", *agreement.CLASSES.values()), strict=True):
         part = table if label is None else table.filter(most=label)
         votes = np.array([quality[:3] for quality in part["quality"]], dtype=bool).reshape(-1, 3)  # a few have six
         figures[f"{name}/auc"] = agreement.auc(part["found"].to_numpy(), part["valid"].to_numpy() > 0.5)
