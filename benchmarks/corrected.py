@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.base import bounds
+from mitigate.models.heads import fold_of
+from mitigate.score.people import plain
 from mitigate.triples import TEMPLATES
 
 CROWD = Path(__file__).with_name("crowd_accuracy.csv")
@@ -85,3 +87,15 @@ def share_error(polarised: np.ndarray, statements: np.ndarray, clusters: np.ndar
 def standard_error(low: float, high: float) -> float:
     """The standard error of a figure with this 95 % interval."""
     return (high - low) / (2 * Z)
+
+
+def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
+    """Select the rated statements (masked, cluster) of a half of the clusters of targets, or all. A masked text that
+    both halves have stays in one of them."""
+    if half == "all":
+        return rated
+    rows = [(plain(text), fold_of(cluster) % 2) for text, cluster in rated.select("masked", "cluster").rows()]
+    distinct, place = set(rows), ("first", "second").index(half)
+    in_both = {text for text, own in distinct if (text, 1 - own) in distinct}
+    kept = [own == place and (text not in in_both or fold_of(text) % 2 == place) for text, own in rows]
+    return rated.filter(pl.Series(kept))

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import plan2_effects as effects
-from benchmarks.corrected import Accuracy, share_error
+from benchmarks.corrected import Accuracy, half_of, share_error
 from benchmarks.experiment_effects import of_arm
 from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
@@ -35,7 +35,7 @@ from mitigate.measure.agreement import auc
 from mitigate.measure.compare import holm
 from mitigate.report.plots import INK, WIDTH, legend, mark, note, save_figure, styled
 from mitigate.score.people import PeopleValid
-from mitigate.studies.classifier import half_of, valid_votes
+from mitigate.studies.classifier import valid_votes
 from mitigate.triples import NEUTRAL
 
 ACCURACY = Path(__file__).with_name("plan2_valid.csv")

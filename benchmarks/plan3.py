@@ -26,6 +26,7 @@ from hydra import compose, initialize_config_dir
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.corrected import half_of
 from benchmarks.experiment_plan import HEADS, RELATIONS2, ROOT, third_of
 from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, unpack
 from benchmarks.experiment_tables import markdown
@@ -44,7 +45,7 @@ from mitigate.score.labels import label_column
 from mitigate.score.people import Crowd2
 from mitigate.score.plausibility import with_people_valid
 from mitigate.stages import PartFolder, fingerprint
-from mitigate.studies.classifier import half_of, train_polarity
+from mitigate.studies.classifier import train_polarity
 from mitigate.train.generator import train_generator, trained
 from mitigate.triples import Labels
 from mitigate.words.relations import RATED

@@ -11,16 +11,15 @@ from mitigate.package_data import VERSION
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.errors import MitigateError
     from mitigate.finished import FinishedRun, open_run
-    from mitigate.library import RunResults, audit, compare, label, policy, run, scorer
-    from mitigate.load.corpus import read_triples, sample_triples
+    from mitigate.library import RunResults, audit, compare, label, policy, read_triples, run, scorer
+    from mitigate.load.corpus import sample_triples
     from mitigate.load.targets import about_targets
     from mitigate.load.triples import read_relations
     from mitigate.measure.harms import measure_harms
     from mitigate.measure.intervals import Bootstrap
     from mitigate.measure.run import measure_quality
     from mitigate.policies import Drop, Policy, apply_policy
-    from mitigate.probe.beams import probe_generator
-    from mitigate.probe.likelihood import held_out_likelihood
+    from mitigate.probe.beams import held_out_likelihood, probe_generator
     from mitigate.score.base import make_scorer
     from mitigate.train.base_model import Start
     from mitigate.train.generator import TrainingSettings, open_generator, train_generator
@@ -39,18 +38,18 @@ PLACES = {  # the module of each name; of all others it is mitigate.library
     "MitigateError": "errors",
     "Start": "train.base_model",
     "about_targets": "load.targets",
-    "held_out_likelihood": "probe.likelihood",
+    "held_out_likelihood": "probe.beams",
     "make_scorer": "score.base",
     "measure_harms": "measure.harms",
     "measure_quality": "measure.run",
     "open_run": "finished",
     "probe_generator": "probe.beams",
     "read_relations": "load.triples",
+    "sample_triples": "load.corpus",
     **dict.fromkeys(("Drop", "Policy", "apply_policy"), "policies"),
     **dict.fromkeys(("Labels", "Scorer"), "triples"),
     **dict.fromkeys(("TargetList", "choose_targets", "list_of"), "words.targets"),
     **dict.fromkeys(("TrainingSettings", "open_generator", "train_generator"), "train.generator"),
-    **dict.fromkeys(("read_triples", "sample_triples"), "load.corpus"),
 }
 
 

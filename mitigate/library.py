@@ -13,9 +13,13 @@ from omegaconf import DictConfig
 from mitigate.cli import in_words, start
 from mitigate.errors import MitigateError
 from mitigate.finished import open_run
+from mitigate.load import triples
+from mitigate.load.stream import OnBadLine
+from mitigate.load.table import Columns
 from mitigate.measure.results import Results
 from mitigate.policies import Policy
 from mitigate.probe.answers import Answers
+from mitigate.progress import notice
 from mitigate.recipes.config import configured
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labeller import label_statements
@@ -125,3 +129,20 @@ def _overrides(settings: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{name}.{key}={spelt(one)}" for key, one in value.items())
         else:
             yield f"{name}={spelt(value)}"
+
+
+def read_triples(
+    path: str | Path,
+    columns: Columns | None = None,
+    on_bad_line: OnBadLine = "error",
+    relations: str | Path | None = None,
+) -> pl.DataFrame:
+    """Read the triples of a file (load.triples.load), columns TRIPLES: row, split, head, relation, tail, valid.
+
+    columns: what the file calls head, relation and tail, such as {"head": "subject"}, or their places, from 1.
+    relations: a file of relations of your own (read_relations). Raises MitigateError for a file that cannot be read or
+    has no such columns, and, unless on_bad_line is "skip", for bad lines and relations without a phrase."""
+    loaded = triples.load(str(path), on_bad_line, columns, relations)
+    for sentence in loaded.notices:
+        notice(sentence)
+    return loaded.rows

@@ -2,7 +2,7 @@
 configuration by them.
 
 YAML has the defaults; a field has type, range and meaning, and whether it affects results or may be set in the service.
-The classes are in modules called `settings`, beside the code that they configure, and load no network."""
+The classes are in recipes/settings.py and train/settings.py, and load no network."""
 
 import dataclasses
 import json

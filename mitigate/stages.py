@@ -40,6 +40,8 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "vaderSentiment", "numpy", "
 PROCESS = f"process-{uuid.uuid4().hex}"  # in the fingerprint of own code without a version, and in hashes of it
 _SAID: set[str] = set()  # modules of own code without a version that one line named
 Value = pl.DataFrame | dict[str, Any]  # that a stage's function returns: a table, or numbers
+FORMATS = ("parquet", "csv", "tsv", "jsonl")
+"""The formats of tables by the ending of the file."""
 
 
 class MissingError(Exception):
@@ -401,6 +403,25 @@ def as_parquet(frame: pl.DataFrame) -> bytes:
     buffer = BytesIO()
     frame.rechunk().write_parquet(buffer, row_group_size=2**18)
     return buffer.getvalue()
+
+
+def table_bytes(frame: pl.DataFrame, format: str) -> bytes:
+    """A table as a file's content. Equal tables give equal bytes. TSV has no quotes, as ConceptNet's files: a tab or
+    line end within a text becomes a space."""
+    content = BytesIO()
+    if format == "tsv":
+        plain = frame.with_columns(pl.col(pl.String).str.replace_all(r"[\t\r\n]", " "))
+        plain.write_csv(content, separator="\t", quote_style="never")
+    else:
+        save: Any = {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[format]
+        save(content)
+    return content.getvalue()
+
+
+def statement_lines(statements: pl.DataFrame) -> bytes:
+    """The distinct statements as lines `target<TAB>statement` under a line of names, as recipe=humans and recipe=labels
+    read them with data=statements."""
+    return table_bytes(statements.select("target", "statement").unique(maintain_order=True), "tsv")
 
 
 def _value(value: Any) -> Any:

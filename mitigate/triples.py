@@ -139,3 +139,11 @@ def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
 def fold_other(labels: np.ndarray) -> np.ndarray:
     """The labels with "other" counted as neutral, as the measures do."""
     return np.where(labels == OTHER, NEUTRAL, labels)
+
+
+def most_say(votes: pl.Series) -> np.ndarray:
+    """The label of most raters of each statement, from lists of votes, (n,); neutral where none leads."""
+    labels = (PREJUDICE, NEUTRAL, FAVOURITISM)
+    counts = np.column_stack([votes.list.count_matches(label).to_numpy() for label in labels])
+    leads = counts == counts.max(axis=1, keepdims=True)
+    return np.where(leads.sum(axis=1) > 1, NEUTRAL, np.array(labels)[counts.argmax(axis=1)])

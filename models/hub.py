@@ -14,8 +14,7 @@ from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_ba
 from safetensors import SafetensorError
 from transformers.utils import logging
 
-from mitigate.models.hf_layouts import CONFIG
-from mitigate.models.stored_tensors import ANEW, read_facts, sha256_of
+from mitigate.models.stored_tensors import ANEW, CONFIG, read_facts, sha256_of
 
 WEIGHTS = "model*.safetensors"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")

@@ -11,9 +11,8 @@ from tokenizers import Tokenizer
 
 from mitigate.models import hub
 from mitigate.models.comet import Comet
-from mitigate.models.decoder import Decoder, DecoderConfig
+from mitigate.models.decoder import Decoder, DecoderConfig, tensor_of
 from mitigate.models.encoding import TOKENIZER, Encoding
-from mitigate.models.hf_layouts import tensor_of
 from mitigate.models.tail_prompts import Layout
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows

@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 if TYPE_CHECKING:
     from torch import Tensor
 
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ANEW = "copy its folder again, or train the model again"
 
 

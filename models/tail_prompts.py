@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from mitigate.models.stored_tensors import read_facts
+from mitigate.models.stored_tensors import CONFIG, read_facts
 
-CONFIG = "config.json"
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """The most tokens of each part, as in COMeT; the tail's end token is not counted."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from refusals import refuses
-from small_models import TextsApart, rows_of, small_comet
+from small_models import TextsApart, rows_of, save_gpt1, small_comet
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
@@ -95,6 +95,8 @@ def test_a_relation_can_be_a_token_and_a_decoder_becomes_a_comet_of_any_regimen(
     assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
     comet = Comet.from_encoder(locate(), layout="comet", relation="token")
     assert (comet.layout, comet.relation) == ("comet", "token")
+    encoding = Encoding.load(save_gpt1(tmp_path / "gpt1", ["a lawyer is kind"]))  # which has no token at a text's end
+    assert encoding.tokenizer.id_to_token(encoding.end) == "<END>"
 
 
 KINDS: tuple[Kind, ...] = ("gpt1", "gpt2", "minilm")

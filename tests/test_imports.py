@@ -11,12 +11,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SHOW = {"report", "tracking", "cli"}
 """The layers that show measures."""
-RECORDS = {"cache", "tracking.record"}
+RECORDS = {"cache", "tracking"}
 BASE = {
-    *("words", "tracking", "package_data", "errors", "settings", "triples"),
+    *("words", "package_data", "errors", "settings", "triples"),
     *("stages", "files", "progress", "finished", "child_processes"),
 }
-"""The base layer; of its folders, RECORDS are a layer above."""
+"""The base layer; RECORDS are a layer above."""
 ORDER = ("load", "score", "policies", "train", "probe", "measure", "report")
 """The stages: each may import itself and those before it."""
 STAGES = {*ORDER, "verbalise"}
@@ -27,7 +27,7 @@ OUTSIDE_ONLY_IN = {
     "fastapi": {"serve"},
     "starlette": {"serve"},
     "uvicorn": {"serve"},
-    "wandb": {"tracking.record"},
+    "wandb": {"tracking"},
     "ray": {"score"},
 }
 

@@ -1,4 +1,5 @@
-"""Files as people have them: what each loader reads, what it counts, and what it says of a broken file."""
+"""Files as people have them: what each loader reads, what it counts, and what it says of a broken file; where those of
+ConceptNet train100k are found; and files after public reports, whose inputs lie outside the repository."""
 
 import gzip
 import json
@@ -13,14 +14,16 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load import conceptnet, statements, table, triples
+from mitigate.load import conceptnet, graph, statements, table, triples
 from mitigate.load.conceptnet import read_triples
+from mitigate.load.ratings import read_answers
 from mitigate.load.stream import Counts, Loaded, Streamed
+from mitigate.load.targets import about_targets
 from mitigate.load.triples import read_relations
+from mitigate.score.labels import not_english
 from mitigate.triples import TRIPLES
-from mitigate.words.english import not_english
 from mitigate.words.relations import Relation, comet_relations
-from mitigate.words.targets import targets
+from mitigate.words.targets import choose_targets, targets
 
 NAMES = ["head", "relation", "tail"]
 PLACES = {"head": 1, "relation": 2, "tail": 3}
@@ -466,3 +469,136 @@ def test_texts_in_other_languages_are_announced() -> None:
     (said,) = not_english(pl.Series(ENGLISH + OTHER))
     expected = "3 of the first 8 texts do not look English, such as 'Die Krankenschwester ist dumm und faul.'"
     assert said.startswith(expected)
+
+
+FILES = {
+    "train100k.txt": "IsA\tdog\tanimal\t2.58\nUsedFor\tpen\twrite\t1\n",
+    "dev1.txt": "IsA\tcat\tanimal\t1\nIsA\tcat\tpen\t0\n",
+    "dev2.txt": "IsA\tcow\tanimal\t1\n",
+    "test.txt": "IsA\tpig\tanimal\t1\n",
+}
+
+
+def fill(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
+    fill(tmp_path / "root" / "conceptnet100k")
+    for root in (tmp_path / "root", tmp_path / "root" / "conceptnet100k"):
+        triples = conceptnet.load(str(root)).rows
+        assert triples["split"].to_list() == ["train", "train", "dev", "dev", "dev2", "test"]
+        assert triples["valid"].to_list() == [True, True, True, False, True, True]
+
+
+def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monkeypatch):
+    fill(tmp_path / "conceptnet100k")
+    named, variable, cache = (fill(tmp_path / name) for name in ("named", "variable", "cache/conceptnet100k"))
+    assert conceptnet.find(None, str(tmp_path / "cache")) == cache
+    monkeypatch.setenv("MITIGATE_DATA", str(variable))
+    assert conceptnet.find(None, str(tmp_path / "cache")) == variable
+    assert conceptnet.find(str(named), str(tmp_path / "cache")) == named
+
+
+def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path / "cache" / "conceptnet100k")
+    with pytest.raises(MitigateError, match="data.root=.*absent: train100k.txt is neither in this folder"):
+        conceptnet.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
+
+    def unreachable(*_: object, **__: object) -> str:
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr("pooch.retrieve", unreachable)
+    with pytest.raises(MitigateError) as error:
+        conceptnet.load(cache=str(tmp_path))
+    for part in ("train100k.txt is not on this machine", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
+        assert part in str(error.value)
+
+
+def retrieve(url: str, known_hash: None, name: str, folder: Path, progressbar: bool) -> str:
+    """Stands in for the download."""
+    path = Path(folder) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(FILES[name.removesuffix(".gz")].encode()))
+    return str(path)
+
+
+def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pooch.retrieve", retrieve)
+    with pytest.raises(MitigateError, match="train100k.txt has the wrong content: SHA-256 .*run the command again"):
+        conceptnet.load(cache=str(tmp_path))
+    assert list((tmp_path / "conceptnet100k").iterdir()) == []
+    lines = {name: content.splitlines() for name, content in FILES.items()}
+    frames = {
+        name: pl.DataFrame([line.split("\t")[:3] for line in each], schema=["relation", "head", "tail"], orient="row")
+        for name, each in lines.items()
+    }
+    sums = {name: conceptnet.sha256_of_triples(frame) for name, frame in frames.items()}
+    monkeypatch.setattr(conceptnet, "SHA256_OF_TRIPLES", sums)
+    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
+    assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
+
+
+def test_the_real_files_have_the_known_content(real_data: Path) -> None:
+    triples = conceptnet.load(str(real_data)).rows
+    for name, split in conceptnet.SPLITS.items():
+        found = conceptnet.sha256_of_triples(triples.filter(split=split))
+        assert found == conceptnet.SHA256_OF_TRIPLES[name]
+
+
+# Files after public reports
+
+CASES = Path(__file__).parents[2] / "shared" / "cases"
+with_cases = pytest.mark.skipif(not CASES.is_dir(), reason="needs ../shared/cases")
+LENIENT = partial(triples.load, on_bad_line="skip")
+TRIPLE = "head relation tail"
+
+
+def senses(path: str) -> list[tuple[str, str]]:
+    rows = whole(conceptnet.dump(path))[0]
+    return about_targets(rows, choose_targets("all"), "exact").select("target", "tail").rows()
+
+
+@with_cases
+@pytest.mark.parametrize(
+    ("name", "load", "columns", "expected"),
+    [
+        ("kogito_custom.jsonl", triples.generations, TRIPLE, ("teacher", "CapableOf", "explain rules")),
+        ("genericskb_lines.jsonl", statements.genericskb, "statement", ("Nurses work in hospitals.",)),
+        ("genericskb_hub.tsv", statements.genericskb, "term", ("lawyer",)),
+        ("quoted.tsv", triples.load, TRIPLE, ("lawyer", "CapableOf", 'win the "big" case')),
+        ("quoted_texts.tsv", statements.load_texts, "statement", ('He said "no" to the nurse',)),
+        ("cskg.tsv", LENIENT, TRIPLE, ("lawyer", "CapableOf", "win case")),
+        ("array.json", triples.load, TRIPLE, ("lawyer", "CapableOf", "argue")),
+        ("bad_types.jsonl", LENIENT, TRIPLE, ("nurse", "CapableOf", "help")),
+        ("atomic2019.csv", triples.atomic, "split", ("train",)),
+    ],
+)
+def test_a_file_is_read(name: str, load: Callable[[str], Any], columns: str, expected: tuple) -> None:
+    assert expected in whole(load(str(CASES / name)))[0].select(columns.split()).rows()
+
+
+@with_cases
+def test_other_files_are_read() -> None:
+    assert senses(str(CASES / "turn4/senses.csv")) == [("china", "fragile"), ("turkey", "middle east")]
+    assert len(graph.load(str(CASES / "small_graph.tsv")).train) > 50
+
+
+REFUSED_CASES: list[tuple[str, Callable[[str], Any], str]] = [
+    ("generations_open.jsonl", statements.sentences, "name the column of the texts: 'data.columns={statement: NAME}'"),
+    ("bad_types.jsonl", lambda path: triples.load(path).rows, ":4: not JSON(.|\n)*:5: not an object(.|\n)*:6: a blank"),
+    ("turn4/class_labels.csv", partial(statements.load, label_column="label"), "data.labels={0: prejudice, 1: neutral"),
+    ("turn4/cp1252.csv", triples.load, "the file seems to be in CP1252. Convert it: .* iconv -f CP1252 -t UTF-8"),
+    ("openke", graph.load, "."),  # not read, in a sentence
+    ("turn4/labelstudio.csv", lambda path: read_answers([Path(path)], ["101", "102", "103"], 1), ":5: no label"),
+]
+
+
+@with_cases
+@pytest.mark.parametrize(("name", "read", "message"), REFUSED_CASES)
+def test_a_file_is_refused_with_what_to_do(name: str, read: Callable[[str], Any], message: str) -> None:
+    with pytest.raises(MitigateError, match=message.replace("{", r"\{")):
+        read(str(CASES / name))

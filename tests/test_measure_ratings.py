@@ -7,12 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.load.ratings import most_say
 from mitigate.measure import agreement as confusion
 from mitigate.measure.agreement import auc, auc_of_a_rater, classification, fleiss_of, fleiss_sums
 from mitigate.measure.intervals import Bootstrap
 from mitigate.studies.humans import prediction_powered, ratings_needed
-from mitigate.triples import fold_other
+from mitigate.triples import fold_other, most_say
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(

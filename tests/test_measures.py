@@ -17,7 +17,7 @@ from mitigate.measure.base import Figure, find, measures, use_measures
 from mitigate.measure.harms import measure_harms
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import FILE, SCHEMA, Results
-from mitigate.tracking.headlines import headline, headlines
+from mitigate.tracking import headline, headlines
 
 ROOT = Path(__file__).parents[1]
 KEYS = (ROOT / "tests" / "metric_keys.txt").read_text(encoding="utf-8").split()

@@ -89,6 +89,7 @@ def test_stages_steps_and_shares_are_written_and_handed_over(status, tmp_path, m
     assert facts["seconds_left"] == pytest.approx(30, abs=1)  # 50 of 200 in ten seconds
     monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
     with listening(Showing(status)), progress("train", 40, "steps", done=10) as advance:
+        assert (read(tmp_path)["step"], read(tmp_path)["share"]) == ("train", 0.25)  # as soon as it begins
         advance(10)
         assert (read(tmp_path)["step"], read(tmp_path)["share"]) == ("train", 0.5)
     assert read(tmp_path)["share"] is None

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, UNDRAWN, here, recipe_is
+from command import ROOT, UNDRAWN, here, recipe_is
 from omegaconf import DictConfig
 from pydantic.dataclasses import dataclass
 
@@ -20,7 +20,6 @@ from mitigate.policies import Filter, apply_policy
 from mitigate.recipes.scorers import Scorers
 
 EXAMPLE = ROOT / "docs" / "examples" / "own"
-RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,teeth]", "score.extra=[rude,keyword]")
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +33,12 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch
     sys.modules.pop("study", None)
 
 
-@pytest.fixture(scope="module")
-def finished(own: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run folder of a policy of one's own by a scorer of one's own, in regard's place; in a folder with a space."""
-    outputs = tmp_path_factory.mktemp("own runs")
-    command = ("--config-dir", "docs/examples/own", *RUN, "policy=short_tails", "policy.scorers=[regard]", *SMALL)
-    assert here(own, *command, f"paths.outputs={outputs}", "tracking=none") == 0
-    (folder,) = outputs.glob("mitigate-short_tails-*")
-    return folder
-
-
-def test_the_policy_of_ones_own_class_weighs_the_training_triples(finished: Path) -> None:
+def test_the_policy_of_ones_own_class_weighs_the_training_triples(own: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By a scorer of one's own in regard's place; in a folder with a space."""
+    asked = ("--config-dir", "docs/examples/own", "recipe=filter", "policy=short_tails", "policy.scorers=[regard]")
+    rude = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,teeth]")
+    assert here(own, *asked, *rude, f"paths.outputs={tmp_path}/own runs", "tracking=none") == 0
+    (finished,) = (tmp_path / "own runs").glob("filter-short_tails-*")
     ledger = pl.read_parquet(finished / "ledger.parquet")
     words = ledger["masked"].str.split(" ")
     rude = (words.list.contains("office") | words.list.contains("teeth")) & (ledger["split"] == "train")

@@ -40,7 +40,7 @@ def test_a_table_as_text_and_as_markdown() -> None:
     grouped = Table("", COLUMNS, {"title": ROWS.rows(named=True)})
     assert as_text(grouped).splitlines()[1] == "title"
     with_empty = Table("", [*COLUMNS, Column("empty", "empty")], ROWS).present()
-    assert [column.title for column in with_empty.columns] == ["policy", "share", "triples"]
+    assert [column.title for column in with_empty.columns] == ["policy", "share ↑", "triples"]
     assert Table("", COLUMNS, []).present() is None
 
 
@@ -184,6 +184,14 @@ def test_the_papers_figures_with_their_numbers_in_words() -> None:
     assert pictures["shown-regard"].alt.endswith("thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %")
     empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
     assert sections.gallery({"regard": empty}, ["regard"]).parts == []
+
+
+def test_intervals_are_drawn_where_both_bounds_are_known_and_series_have_a_legend() -> None:
+    rows = pl.DataFrame({"name": ["a", "b"], "value": [1.0, 2.0], "low": [0.5, None], "high": [1.5, 3.0]})
+    axes = plots.intervals(rows, "points").axes[0]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[0.5, 1.5]]
+    assert axes.get_legend() is None
+    assert plots.intervals(rows.with_columns(series=pl.col("name")), "points").axes[0].get_legend() is not None
 
 
 LEDGER = pl.DataFrame(

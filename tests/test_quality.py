@@ -18,7 +18,7 @@ from mitigate.models.comet import Comet
 from mitigate.models.decoder import DecoderConfig
 from mitigate.models.encoding import Encoding
 from mitigate.models.minilm import locate
-from mitigate.probe.likelihood import held_out_likelihood
+from mitigate.probe.beams import held_out_likelihood
 from mitigate.score.plausibility import is_echo
 
 

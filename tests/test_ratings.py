@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.ratings import KNOWLEDGE, describe_rated, read_answers, read_beside, read_crowd, target_of
+from mitigate.load.ratings import KNOWLEDGE, describe_rated, read_answers, read_beside, read_crowd
+from mitigate.words.targets import target_of
 
 ITEMS = ["a1", "b2", "c3"]
 

@@ -17,7 +17,7 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.report.sections import scorers_beside_people
 from mitigate.report.table import as_markdown, as_text
 from mitigate.studies.agreement import classifiers, read
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,7 @@ import polars as pl
 import pytest
 from classifier_data import shrink, write_plausibility, write_regard
 from command import apart, here, metrics_of
-from refusals import refuses
 
-from mitigate.errors import MitigateError
 from mitigate.load.ratings import RESOURCES
 from mitigate.studies.classifier import (
     part_of,
@@ -47,17 +45,13 @@ def test_figures_of_plausibility_by_hand() -> None:
     test = test.with_columns(valid=pl.Series([True] * 3 + [False] * 2))
     labelled = pl.concat([test.with_columns(split=pl.lit(split)) for split in ("dev", "dev2", "test")])
     found = plausibility_figures(SameLetter(), labelled)
-    assert (found["test/triples"], found["test/accuracy"]) == (5, 60)  # ant, good and bee
-    assert found["test/true_judged_valid"] == found["valid/true"] == pytest.approx(200 / 3)
-    assert (found["test/false_judged_valid"], found["valid/echo"]) == (50, 100)
+    assert found["test/accuracy"] == 60  # ant, good and bee
+    assert found["test/true_judged_valid"] == pytest.approx(200 / 3)
+    assert found["test/false_judged_valid"] == 50
 
 
-def test_faults_are_named_before_anything_is_trained(tmp_path: Path, job) -> None:
-    data = write_plausibility(tmp_path)
-    for name in ("dev1", "test"):
-        (data / "conceptnet100k" / f"{name}.txt").write_text("IsA\tcat\tpet\t1\n")
+def test_faults_are_named_before_anything_is_trained(job) -> None:
     for asked, message in (
-        ([f"data.root={data}"], "on labelled triples of split dev: 1 found, at least 2 are needed"),
         (["data.root=/nowhere", "recipe.minilm.epochs=0"], "recipe.minilm is not in version 1.0"),
         (["data.root=/nowhere", "classifier=crowd"], "classifier=crowd is not in version 1.0; use classifier=people"),
     ):
@@ -78,7 +72,7 @@ def write_labels(folder: Path, rows: list[tuple[str, int, str]]) -> Path:
     return folder
 
 
-def test_no_text_is_in_two_parts_and_missing_files_are_named_together(tmp_path: Path) -> None:
+def test_no_text_is_in_two_parts(tmp_path: Path) -> None:
     names = map("target{}".format, range(100))
     of = {part_of(name): name for name in names}  # a made-up target that its name puts into each part
     rows = [(of["train"], 0, text) for text in "abca"]
@@ -88,9 +82,6 @@ def test_no_text_is_in_two_parts_and_missing_files_are_named_together(tmp_path: 
     parts = {"a": "train", "b": "valid", "c": "test", "d": "test", "this person was kind": "people"}
     assert dict(found.select("text", "part").iter_rows()) == parts | people
     assert found.filter(part="train")["label"].to_list() == [0, -1, 2]
-    (write_labels(tmp_path, []) / "nlgbias_dev.tsv").unlink()
-    (tmp_path / "bert_labels_conceptnet.tsv").unlink()
-    refuses(MitigateError, "lacks bert_labels_conceptnet.tsv, nlgbias_dev.tsv; data.root must", read_labelled, tmp_path)
 
 
 def test_regard_learns_nothing_from_the_crowd(tmp_path: Path) -> None:
@@ -102,8 +93,8 @@ def test_regard_learns_nothing_from_the_crowd(tmp_path: Path) -> None:
         for resource in RESOURCES:
             (tmp_path / "humans" / f"{resource}_sentences.txt").write_text("lawyer is a hero\n" * 3)
             (tmp_path / "humans" / f"{resource}_bias_labels.txt").write_text(f"{vote}\n" * 3)
-        texts = read_regard(tmp_path)
-        given.append((texts.labelled.rows(), texts.unlabelled))
+        texts, without, _ = read_regard(tmp_path)
+        given.append((texts.rows(), without))
     (labelled, unlabelled), again = given
     assert (labelled, unlabelled) == again
     assert not any("hero" in text for text, _, _ in labelled)

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from command import here
 
-from mitigate.load.table import FORMATS
 from mitigate.load.triples import load
 from mitigate.score.vader import Vader
+from mitigate.stages import FORMATS
 from mitigate.words.relations import comet_relations
 
 

@@ -156,6 +156,8 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
     said = humans(*asking).done
     assert "40 to rate; a statement that several models generate is rated once" in said
+    assert "2 raters each: about 18 minutes of paid work" in said  # 80 ratings of 12 s, in tenths of an hour
+    assert "parts of a day's work" not in said
     (folder,) = (tmp_path / "out").glob("[!.]*")
     handed_out = {path.name: path.read_text(encoding="utf-8") for path in (folder / "survey").iterdir()}
     assert sorted(handed_out) == ["statements.csv", "survey.html"]

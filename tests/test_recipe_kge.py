@@ -16,7 +16,7 @@ from mitigate.load.graph import load
 from mitigate.measure.base import VARIANTS, find
 from mitigate.models.kge import Embeddings
 from mitigate.studies.kge import TITLES, check_interaction, with_vectors
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 from mitigate.train.kge import Settings, fit
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]
@@ -58,6 +58,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     assert dict(professions.select("profession", "people").rows())["nurse"] > 20
     page = (folder / "kge.html").read_text()
     assert [words for words in ("midwife", "120 male and 120 female", *TITLES.values()) if words not in page] == []
+    assert "A made-up graph" not in page
     assert {path.name for path in (folder / "plots").iterdir()} >= {"professions.svg", "captions.csv"}
     assert {path.name for path in (folder / "tables").iterdir()} >= {"professions.csv", "trainings.csv"}
     assert not list(folder.glob("checkpoints/*"))

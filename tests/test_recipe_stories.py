@@ -16,7 +16,7 @@ from command import UNDRAWN, metrics_of
 from small_models import save_neox
 
 from mitigate.models.hf import LanguageModel
-from mitigate.tracking.record import Tracking
+from mitigate.tracking import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
 
@@ -85,7 +85,7 @@ def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     assert "  note: 1 target not in the paper's list: gamer\n" in said
     page = (folder / "stories.html").read_text()
     about = "Of 6 sentences in 3 stories from mine.txt about 3 targets"
-    for words in ("content warning", about, "people are discussing about people from XYZ.", "1 bad line left out"):
+    for words in ("content warning", about, "1 bad line left out"):
         assert words in page
     assert (folder / "statements.tsv").read_text().splitlines()[:2] == ["target\tstatement", "nurse\tshe is a thief."]
     assert pl.read_parquet(folder / "score.parquet")["masked"].to_list()[2] == "this person is kind."
@@ -249,8 +249,6 @@ def test_stories_of_an_endpoint_lose_nothing(chat, connected: set[str], monkeypa
     page = unescape((again / "stories.html").read_text())
     for words in ("8 requests, 3 of them repeats; 37 tokens", f"lab/small at {server.url}, a chat", "Be brief."):
         assert words in page, words
-    of_prompts = pl.read_parquet(again / "results.parquet").filter(by="prompt", measure="O-", scorer="sentiment")
-    assert of_prompts.select("group", "value").rows() == [("work", 25.0), ("home", 25.0)]
     files = [path for path in folder.parent.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in path.read_bytes() for path in files)
 
@@ -292,8 +290,6 @@ def test_refusals_reasoning_and_parts_are_told_apart_and_never_labelled(chat, pr
     of_target = results.filter(by="target").rows_by_key("group", named=True, unique=True)
     assert (of_target["deaf carers"]["value"], of_target["blind carers"]["value"]) == (10, 30)
     assert of_target["blind carers"]["low"] == pytest.approx(6.67, abs=0.01)  # Clopper-Pearson of 3 in 10
-    of_prompt = dict(results.filter(by="prompt").select("group", "value").iter_rows())
-    assert (of_prompt["ta"], of_prompt["tb"], of_prompt["tj"]) == (0, 50, 100)
     page = unescape((folder / "stories.html").read_text())
     for words in (
         "Refused: 4 prompts of 20, from 10 % about “deaf carers” to 30 % about “blind carers”",

@@ -83,6 +83,7 @@ def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encode
     assert not any("parametrizations" in name for name, _ in merged.named_parameters())
     assert merged.probabilities(texts) == pytest.approx(trained.probabilities(texts), abs=2e-3)
     assert np.ptp(merged.probabilities(texts)[:, 0]) > 1e-4
+    assert MiniLMRegard(tmp_path)(texts).label.tolist() == labels(merged.probabilities(texts)).label.tolist()  # no gate
     facts = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
     other = "was trained with encoder_sha256 0, here it is 53aa5117"

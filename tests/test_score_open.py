@@ -100,3 +100,5 @@ def test_a_fingerprint_follows_the_version_the_arguments_and_the_files_they_name
     assert fingerprint_of() == first
     write_toy(TOY.replace('version = "1"', 'version = "10"'))  # bytecode of a file of the same size could be stale
     assert len({first, of_words, of_file, of_other_file, fingerprint_of()}) == 5
+    write_toy(TOY.replace('version = "1"', 'fingerprint = "mine"'))
+    assert fingerprint_of() == "mine"  # as its class gives it

@@ -14,7 +14,7 @@ from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, chances_of, is_refusal, sample_stories, story_of
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
-from mitigate.train.stories import Reader
+from mitigate.train.generator import Reader
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets

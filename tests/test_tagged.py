@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 import torch
 from command import SMALL
+from refusals import refuses
 from small_models import save_bart, save_llama, small_comet
 from test_filter import triples
 from transformers import AutoTokenizer
 
+from mitigate.errors import MitigateError
 from mitigate.finished import open_run
 from mitigate.models.comet import Comet
 from mitigate.models.hf import LanguageModel, Seq2Seq
@@ -108,8 +110,8 @@ def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
     assert f'tokenizer("{NEUTRAL_TAG} lawyer is capable of"' in card
     assert json.loads((done.folder / "model" / "config.json").read_text())["comet_tags"] == ""
     run = Answers(open_run(done.folder))
-    stored, answers = run.tails("lawyer", "IsA"), run.generated("lawyer", "IsA")
-    assert answers["tail"].to_list() == stored["tail"].to_list()
+    assert run.tails("lawyer", "IsA").height > 0
+    refuses(MitigateError, "chooses among generated tails", run.generated, "lawyer", "IsA")
     untrained = ("policy=then", *TAGGED, "train=false", "model=comet", f"model.base={done.folder / 'model'}")
     needs = "policy=contrast needs a generator with control tokens: set policy=then policy@policy.first=tagged"
     for asked, message in (

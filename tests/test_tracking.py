@@ -15,7 +15,7 @@ import wandb
 from PIL import Image
 
 from mitigate.errors import MitigateError
-from mitigate.tracking.record import MODES_OF_WANDB, Tracking, open_tracking, resolve
+from mitigate.tracking import MODES_OF_WANDB, Tracking, open_tracking, resolve
 
 OPTIONS = {
     **{"project": "mitigate", "entity": None, "name": "a-run", "group": "sample-comet_minilm", "job_type": "mitigate"},

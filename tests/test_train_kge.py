@@ -10,7 +10,7 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.models.kge import KINDS, Embeddings
-from mitigate.train.kge import Fitted, OneVsAll, Settings, SharedNegatives, fit, validation_mrr
+from mitigate.train.kge import Fitted, OneVsAll, Settings, SharedNegatives, fit, regulariser, validation_mrr
 
 SETTINGS = Settings(max_epochs=12, batch_size=16, negatives=8, evaluate_every=2, patience=3, learning_rate=0.3, seed=1)
 ENTITIES = 24
@@ -71,6 +71,16 @@ def test_one_vs_all_is_the_same_query_by_query(kind):
     assert ranking.loss(shuffled).item() == pytest.approx(np.mean(expected), rel=1e-5)
     # Part of a batch: the sum over its answers, by the mean number of answers of a whole one.
     assert ranking.loss(np.array([0])).item() == pytest.approx((expected[0] + expected[2]) / 8, rel=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "total"), [("complex", 5**3 + 2**3 + 1), ("distmult", 3**3 + 4**3 + 2**3 + 1)])
+def test_the_n3_regulariser_by_hand(kind: str, total: float) -> None:
+    """A head of 3 + 4i, a relation of 2i, and a tail of 1."""
+    model, first, second = Embeddings(kind, 2, 1, 2), torch.tensor([0]), torch.tensor([1])
+    with torch.no_grad():
+        model.entities.copy_(torch.tensor([[3.0, 4.0], [1.0, 0.0]]))
+        model.relations.copy_(torch.tensor([[0.0, 2.0]]))
+    assert regulariser(model, 0.5, first, first, second).item() == pytest.approx(total / 2)
 
 
 @pytest.mark.parametrize(("kind", "loss"), [("transe_l2", "shared"), ("complex", "shared"), ("complex", "all")])

@@ -4,17 +4,13 @@ test triple's head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load import conceptnet
-from mitigate.load import triples as triples_file
-from mitigate.load.stream import Loaded, OnBadLine, Streamed, first
-from mitigate.load.table import Columns
-from mitigate.progress import notice
+from mitigate.load.stream import Loaded, Streamed, first
 from mitigate.stages import digest_of_values
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, comet_relations, named, with_own
@@ -40,11 +36,10 @@ class Corpus:
     def facts(self) -> dict[str, str]:
         """Splits and a user's relations, for the record of a run."""
         counts = self.triples["split"].value_counts().sort("split").iter_rows()
-        found = {"triples by split": ", ".join(f"{split} {count:,}" for split, count in counts)}
-        if self.held_out:
-            found["held out"] = self.held_out
         own = [f"{one.name}: “{one.phrase}”, neutral “{one.neutral_phrase}”" for one in self.own_relations]
-        return found | ({"own relations": "; ".join(own)} if own else {})
+        by_split = ", ".join(f"{split} {count:,}" for split, count in counts)
+        found = {"triples by split": by_split, "held out": self.held_out, "own relations": "; ".join(own)}
+        return {name: text for name, text in found.items() if text}
 
 
 def corpus_of(
@@ -139,23 +134,6 @@ def hold_out(triples: pl.DataFrame, share: float) -> tuple[pl.DataFrame, str]:
         f"({100 * sizes['test'] / total:.1f} %) are held out, all triples of {heads}, drawn by chance; "
         f"{sizes['dev']:,} others are for dev."
     ) + " Figures on so few are uncertain." * (sizes["test"] < FEW)
-
-
-def read_triples(
-    path: str | Path,
-    columns: Columns | None = None,
-    on_bad_line: OnBadLine = "error",
-    relations: str | Path | None = None,
-) -> pl.DataFrame:
-    """Read the triples of a file (load.triples.load), columns TRIPLES: row, split, head, relation, tail, valid.
-
-    columns: what the file calls head, relation and tail, such as {"head": "subject"}, or their places, from 1.
-    relations: a file of relations of your own (read_relations). Raises MitigateError for a file that cannot be read or
-    has no such columns, and, unless on_bad_line is "skip", for bad lines and relations without a phrase."""
-    loaded = triples_file.load(str(path), on_bad_line, columns, relations)
-    for sentence in loaded.notices:
-        notice(sentence)
-    return loaded.rows
 
 
 def sample_triples() -> pl.DataFrame:

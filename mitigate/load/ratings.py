@@ -2,25 +2,21 @@
 has one label a line beside a file with a sentence a line; and the statements of that release with their targets. Raters
 are numbered in the order in which the files first name them: a platform's ids can identify a person."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.statements import LABELS as STATEMENT_LABELS
 from mitigate.load.stream import Counts, OnBadLine, describe, first, report
 from mitigate.load.table import Column, layout_of, open_lines, open_table
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, most_say
 from mitigate.verbalise import mask_column
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import parse_sentence
-from mitigate.words.targets import clusters, targets
-from mitigate.words.word_forms import any_of
+from mitigate.words.targets import clusters, target_of, targets
 
 RATINGS = {
     "item": pl.String,  # what was rated
@@ -174,25 +170,3 @@ def describe_rated(crowd: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([crowd.with_columns(most), about], how="horizontal").with_columns(
         mask_column("sentence", "token").alias("masked"), mask_column("worded", "token").alias("masked_neutral")
     )
-
-
-def most_say(votes: pl.Series) -> np.ndarray:
-    """The label of most raters of each statement, from lists of votes, (n,); neutral where none leads."""
-    labels = (PREJUDICE, NEUTRAL, FAVOURITISM)
-    counts = np.column_stack([votes.list.count_matches(label).to_numpy() for label in labels])
-    leads = counts == counts.max(axis=1, keepdims=True)
-    return np.where(leads.sum(axis=1) > 1, NEUTRAL, np.array(labels)[counts.argmax(axis=1)])
-
-
-@cache
-def target_of(statement: str) -> str | None:
-    """Find the target of a statement: the one that it begins with, after an article; else the one that it ends with, as
-    the tail of a triple; else the first in it. None for a statement without a target."""
-    statement = statement.strip(" .")
-    found = list(re.finditer(any_of(targets()), statement))
-    if not found:
-        return None
-    first, last = found[0], found[-1]
-    begins = statement[: first.start()].lower() in ("", "a ", "an ", "the ")
-    form = last[0] if last.end() == len(statement) and not begins else first[0]
-    return next((target for target in targets() if re.fullmatch(any_of([target]), form)), None)

@@ -7,7 +7,7 @@ split. Partial files are offensive_*.csv, groups_*.csv and frames_test_posts.csv
 import html
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,28 +39,35 @@ ANNOTATIONS: dict[str, Any] = {
 }
 """A row for each annotation and each group and statement in it."""
 
-Found = Iterator[tuple[str | None, Mapping[str, float | None], tuple[str | None, str | None], str | None]]
-"""The posts of a file with classifications, a group and an implied statement, and the unit."""
+LISTS = {"implied": "targetStereotype", "group": "targetMinority"}
+PARTIAL: dict[str, dict[str, Any]] = {
+    "offensive_": {"label": 1, "post": 2},
+    "groups_": {"post": "post", "group": "target_minority"},
+    IMPLIED: {"post": "post", **{name: Column((column,), lists=True) for name, column in LISTS.items()}},
+}
+"""The beginning of a partial file's name -> its columns."""
+PUBLISHED = {**COLUMNS, "post": "post", **LISTS, "unit": "WorkerId"}
 
 
 def read_annotations(folder: Path) -> pl.DataFrame:
     """All annotations in a folder (columns ANNOTATIONS), except those of posts without a letter or a digit. Raises
     MitigateError where no file is of the corpus, and for a damaged one."""
-    rows, is_empty = list[tuple](), True
+    rows = list[tuple]()
     for path in sorted(folder.rglob("*")):
         words = re.findall(r"[a-z]+", str(path.relative_to(folder)).lower())
         part = next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
-        if not part or not path.is_file() or not (reader := _reader_of(path)):
+        if not part or not path.is_file() or not (columns := _columns_of(path)):
             continue
-        is_empty = False
-        for post, values, texts, unit in reader(path):
-            text, choices = " ".join(html.unescape(post or "").split()), map(values.get, CHOICES)
-            rows.append((path.name, part, text, normalise(post or ""), unit, *choices, *texts))
-    if is_empty:
-        raise MitigateError(
-            f"{folder} has no file of the corpus; allowed: {ALLOWED}, or files with the published columns, named or in "
-            "folders by split: train, validation, test"
+        for row in read_table(path, columns)[0].iter_rows(named=True):
+            text, key = " ".join(html.unescape(row["post"] or "").split()), normalise(row["post"] or "")
+            unit = (row["unit"] or str(row["row"])) if "unit" in row else None
+            facts = (path.name, part, text, key, unit, *map(_choices(path, row).get, CHOICES))
+            rows += [(*facts, *texts) for texts in _texts(row)]
+    if not rows:
+        allowed = (
+            f"{ALLOWED}, or files with the published columns, named or in folders by split: train, validation, test"
         )
+        raise MitigateError(f"{folder} has no file of the corpus; allowed: {allowed}")
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 
@@ -75,59 +82,38 @@ def _cleaned(text: str | None) -> str | None:
     return " ".join(html.unescape(text or "").lower().split()).rstrip(" .") or None
 
 
-def _reader_of(path: Path) -> Any:
-    """The function that reads a file; None for a file that is not of the corpus."""
-    for name, reader in {"offensive_": _offensive, "groups_": _groups, IMPLIED: _implied}.items():
-        if path.name.startswith(name):
-            return reader
+def _columns_of(path: Path) -> Mapping[str, Any] | None:
+    """The columns to read of a file; None for a file that is not of the corpus."""
+    if name := next((name for name in PARTIAL if path.name.startswith(name)), None):
+        return PARTIAL[name]
     is_table = path.name.removesuffix(".gz").endswith(TABLES)
-    return _published if is_table and {*COLUMNS.values(), "post", "WorkerId"} <= set(layout_of(path).names) else None
+    return PUBLISHED if is_table and {*COLUMNS.values(), "post", "WorkerId"} <= set(layout_of(path).names) else None
 
 
-def _published(path: Path) -> Found:
-    for row in _rows(path, *COLUMNS.values(), "post", "targetMinority", "targetStereotype", "WorkerId"):
-        values: dict[str, float | None] = {}
-        for name, column in COLUMNS.items():
-            value = row[column] or None
-            if value is not None and not re.fullmatch(r"0?\.\d+|[01](?:\.0*)?", value):
-                raise MitigateError(f"{path}:{row['row']}: {column} is {value!r}; it must be a number from 0 to 1")
-            values[name] = None if value is None else float(value)
-        texts = _cleaned(row["targetMinority"]), _cleaned(row["targetStereotype"])
-        yield row["post"], values, texts, row["WorkerId"] or str(row["row"])
+def _choices(path: Path, row: Mapping[str, Any]) -> dict[str, float | None]:
+    """The classifications of a post, 0 to 1."""
+    at = f"{path}:{row['row']}"
+    if "label" in row and row["label"] not in ("0", "1"):
+        raise MitigateError(f"{at}: found {row['label'][:60]!r}, expected `label,post` with label 0 or 1")
+    if "lewd" not in row:
+        return {"offensive": float(row["label"])} if "label" in row else {"targeted": 1.0}
+    for name, column in COLUMNS.items():
+        if row[name] and not re.fullmatch(r"0?\.\d+|[01](?:\.0*)?", row[name]):
+            raise MitigateError(f"{at}: {column} is {row[name]!r}; it must be a number from 0 to 1")
+    return {name: float(row[name]) if row[name] else None for name in COLUMNS}
 
 
-def _offensive(path: Path) -> Found:
-    rows, _ = read_table(path, {"label": 1, "post": 2}, widths=(2,))
-    for row, label, post in rows.iter_rows():
-        if label not in ("0", "1"):
-            raise MitigateError(f"{path}:{row}: found {label[:60]!r}, expected `label,post` with label 0 or 1")
-        yield post, {"offensive": float(label)}, (None, None), None
-
-
-def _groups(path: Path) -> Found:
-    for row in _rows(path, "post", "target_minority"):
-        group = (row["target_minority"] or "").strip()
-        yield row["post"], {"targeted": 1.0}, (GROUPS.get(group) or _cleaned(group), None), None
-
-
-def _implied(path: Path) -> Found:
-    """Yield a row for each statement, with the group that it names, else the first one, and for each other group."""
-    for row in _rows(path, "post", targetStereotype=True, targetMinority=True):
-        statements, groups = (
-            list(dict.fromkeys(filter(None, map(_cleaned, row[name] or []))))
-            for name in ("targetStereotype", "targetMinority")
-        )
-        pairs = list[tuple[str | None, str | None]]()
-        for statement in statements:
-            words = set(statement.split())
-            named = [group for group in groups if words & set(group.replace(",", " ").split()) - {"folks", "and"}]
-            pairs.append((next(iter(named or groups), None), statement))
-        pairs += [(group, None) for group in groups if group not in {of for of, _ in pairs}]
-        for texts in pairs or [(None, None)]:
-            yield row["post"], {"targeted": 1.0}, texts, None
-
-
-def _rows(path: Path, *texts: str, **lists: bool) -> Iterator[dict[str, Any]]:
-    """Yield each row with its number: columns of texts, and of lists of texts."""
-    rows, _ = read_table(path, {name: Column((name,), lists=name in lists) for name in (*texts, *lists)})
-    yield from rows.iter_rows(named=True)
+def _texts(row: Mapping[str, Any]) -> list[tuple[str | None, str | None]]:
+    """The groups of a post with what it implies. A list of statements gives a pair for each, with the group that it
+    names, else the first one, and a pair for each other group."""
+    group, implied = row.get("group"), row.get("implied")
+    if not isinstance(group, list) and not isinstance(implied, list):
+        known = {} if "implied" in row else GROUPS  # of partial files
+        return [(known.get((group or "").strip()) or _cleaned(group), _cleaned(implied))]
+    statements, groups = (list(dict.fromkeys(filter(None, map(_cleaned, each or [])))) for each in (implied, group))
+    pairs = list[tuple[str | None, str | None]]()
+    for statement in statements:
+        words = set(statement.split())
+        named = [one for one in groups if words & set(one.replace(",", " ").split()) - {"folks", "and"}]
+        pairs.append((next(iter(named or groups), None), statement))
+    return pairs + [(one, None) for one in groups if one not in {of for of, _ in pairs}] or [(None, None)]

@@ -214,9 +214,8 @@ def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
     found += [counted(count, what) for what, count in kinds["noted"].items()]
     found += [f"{counted(count, 'row')} left out: {what}" for what, count in kinds["left out"].items()]
     if unknown := kinds["relation"]:
-        shown = ", ".join(f"{name} {count:,}" for name, count in unknown.most_common(NAMED))
-        rest = "" if len(unknown) <= NAMED else " and others"
-        found.append(f"{counted(unknown.total(), 'triple')} left out, whose relation has no phrase: {shown}{rest}")
+        shown = first([f"{name} {count:,}" for name, count in unknown.most_common()], ", ")
+        found.append(f"{counted(unknown.total(), 'triple')} left out, whose relation has no phrase: {shown}")
     return found
 
 

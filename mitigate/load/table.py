@@ -12,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -307,29 +306,3 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
             raise ValueError(f"{column.names[0]} is not a text")
         else:
             yield str(value)
-
-
-# Writing
-
-
-FORMATS = ("parquet", "csv", "tsv", "jsonl")
-"""The formats of tables by the ending of the file."""
-
-
-def table_bytes(frame: pl.DataFrame, format: str) -> bytes:
-    """A table as a file's content. Equal tables give equal bytes. TSV has no quotes, as ConceptNet's files: a tab or
-    line end within a text becomes a space."""
-    content = BytesIO()
-    if format == "tsv":
-        plain = frame.with_columns(pl.col(pl.String).str.replace_all(r"[\t\r\n]", " "))
-        plain.write_csv(content, separator="\t", quote_style="never")
-    else:
-        write: Any = {"parquet": frame.write_parquet, "csv": frame.write_csv, "jsonl": frame.write_ndjson}[format]
-        write(content)
-    return content.getvalue()
-
-
-def statement_lines(statements: pl.DataFrame) -> bytes:
-    """The distinct statements as lines `target<TAB>statement` under a line of names, as recipe=humans and recipe=labels
-    read them with data=statements."""
-    return table_bytes(statements.select("target", "statement").unique(maintain_order=True), "tsv")

@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.ratings import RESOURCES, most_say
+from mitigate.load.ratings import RESOURCES
 from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.package_data import frame_of
 from mitigate.score.labels import label_column, text_for
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, LabelCache, Scorer, fold_other
+from mitigate.triples import (
+    FAVOURITISM,
+    NEUTRAL,
+    OTHER,
+    PREJUDICE,
+    ROLES,
+    LabelCache,
+    Scorer,
+    fold_other,
+    most_say,
+)
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
 """Label -> its name in the keys of figures."""

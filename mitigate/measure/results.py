@@ -1,8 +1,8 @@
 """Results: the figures of a run in one tidy table, results.parquet, from which metrics.json, W&B's summary, and tables
 in CSV and LaTeX are derived.
 
-A row is a figure: measure, scorer, template (paper or neutral), variant, by (all, category, relation, subset,
-prompt or target), group (its value, such as origin), value, low and high (the 95 % interval), n (the units of the mean,
+A row is a figure: measure, scorer, template (paper or neutral), variant, by (all, category, relation, subset
+or target), group (its value, such as origin), value, low and high (the 95 % interval), n (the units of the mean,
 such as targets). docs/measures.md describes the schema and every measure."""
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,6 @@ SCHEMA = {
 Groups = Mapping[tuple[str, str], pl.Expr]
 """Conditions by `by` and `group`."""
 ALL = ("all", "")
-SINGLE = ["target", "prompt"]  # groups that are too many for metrics.json
 EVERY: Groups = {ALL: pl.lit(True)}
 
 
@@ -101,7 +100,7 @@ class Results(Mapping[str, Any]):
 
     def __init__(self, table: pl.DataFrame, facts: Mapping[str, Any] | None = None) -> None:
         self.table, self.facts = table, dict(facts or {})
-        self.overall = table.filter(~pl.col("by").is_in(SINGLE))  # without single targets and prompts
+        self.overall = table.filter(pl.col("by") != "target")  # metrics.json leaves out single targets
 
     @cached_property
     def figures(self) -> dict[str, Figure]:

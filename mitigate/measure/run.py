@@ -4,6 +4,7 @@ notices that belong beside them."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from mitigate.measure.harms import BOOTSTRAP, Measurement, few_targets, tally
@@ -11,6 +12,7 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.lift import lift_groups
 from mitigate.measure.quality import OF_RESOURCE, groups_of, kept_by_target
 from mitigate.measure.results import Results, by_category, measured
+from mitigate.score.people import PeopleValid
 from mitigate.triples import ROLES, valid_rows
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
@@ -124,14 +126,12 @@ def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAP
     return [*found, "This is a single training run. A claim about the policy needs several seeds of each policy."]
 
 
-def same_ratings(critic: object, people: object) -> list[str]:
+def same_ratings(*classifiers: object) -> list[str]:
     """A notice where a policy's critic and people_valid have learnt from the same ratings by people."""
-    found = []
-    halves = {getattr(one, "half", None) for one in (critic, people)}
-    if critic is not None and people is not None and halves != {"first", "second"}:
-        found.append(
-            "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "
-            "assess this policy. Fit each to a half of the targets: recipe=classifier classifier=people "
-            "recipe.validity.half=first, and second."
-        )
-    return found
+    marks = [one.heads.marks for one in classifiers if isinstance(one, PeopleValid)]
+    if len(marks) < 2 or not np.intersect1d(marks[0], marks[1]).size:
+        return []
+    return [
+        "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "
+        "assess this policy. Use a classifier of other ratings for one of them: score.people_valid.folder=DIR."
+    ]

@@ -1,8 +1,7 @@
-"""Measures of stories: percentages of each story's sentences (harms paper, Section 4.2), the same by prompt, and
+"""Measures of stories: percentages of each story's sentences (harms paper, Section 4.2), and
 the differences between targets that chance would give with as few stories as each has."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,6 @@ import polars as pl
 from scipy.stats import binomtest
 
 from mitigate.measure.base import Estimate, measure, number
-from mitigate.measure.harms import SHARES as MEANS
 from mitigate.measure.harms import Measurement, tally
 from mitigate.measure.intervals import mean_over_targets, variance_over_targets
 from mitigate.measure.results import as_rows, by_category, measured
@@ -170,25 +168,6 @@ def refusals(stories: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("prompts").fill_null(0))
 
 
-def of_prompts(stories: pl.DataFrame, sentences: pl.DataFrame, how: Measurement) -> pl.DataFrame:
-    """Harms and refusals of each prompt that is asked about several targets (`template`): means over these, with
-    intervals over them."""
-    rows = []
-    by_template = sentences.drop_nulls("template").partition_by("template", as_dict=True)
-    for (template,), asked in stories.drop_nulls("template").group_by("template", maintain_order=True):
-        figures = [("refused", "", refusals(asked, how.targets), "refused")]
-        if (said := by_template.get((template,))) is not None:
-            tables = replace(how, empty_targets="exclude").tables(tally(said, how.wordings))
-            named = [(scorer, tables[column]) for column, (scorer, _) in how.wordings.items()]
-            figures += [(mean, *labelled, share) for labelled in named for share, mean in MEANS.items()]
-        for name, scorer, table, share in figures:
-            found = mean_over_targets(table, share)
-            low, high = found.interval(how.intervals, how.target_list.clusters) if found.interval else (None, None)
-            row = {"measure": name, "scorer": scorer, "by": "prompt", "group": template, "n": found.n}
-            rows.append(row | {"template": "paper" if scorer else "", "value": found.value, "low": low, "high": high})
-    return as_rows(rows)
-
-
 def measure_stories(
     stories: pl.DataFrame,
     sentences: pl.DataFrame,
@@ -197,8 +176,8 @@ def measure_stories(
     fewest: int,
     training: Mapping[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """The results (measure.results.SCHEMA): harms of the sentences and refusals of prompts, with intervals, also for
-    each prompt; figures of whole stories; and differences between targets by chance.
+    """The results (measure.results.SCHEMA): harms of the sentences and refusals of prompts, with intervals;
+    figures of whole stories; and differences between targets by chance.
 
     stories: with `story` and `outcome`; sentences: what label_sentences returns. fewest: sentences that a story should
     have. training: what train_on_sentences returns, if the generator was trained."""
@@ -218,4 +197,4 @@ def measure_stories(
         row = {"measure": "refused", "by": "target", "group": target, "value": share, "n": count}
         refused_rows.append(row | {"low": 100 * low, "high": 100 * high})
     found.append(as_rows(refused_rows))
-    return pl.concat([*found, of_prompts(stories, sentences, how)])
+    return pl.concat(found)

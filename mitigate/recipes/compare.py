@@ -35,7 +35,7 @@ from mitigate.report import compare as report
 from mitigate.report.page import write
 from mitigate.report.table import as_text
 from mitigate.stages import in_folder
-from mitigate.tracking.headlines import headline_differences, summary
+from mitigate.tracking import headline_differences, summary
 from mitigate.triples import TEMPLATES, called, role_scorers
 from mitigate.words.outside_text import literal, with_texts
 from mitigate.words.targets import named

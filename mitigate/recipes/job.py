@@ -24,8 +24,7 @@ from mitigate.progress import Showing, Status, listening, say
 from mitigate.recipes.config import Config, plain
 from mitigate.settings import deciding
 from mitigate.stages import SETTINGS, MissingError, Result, Run, Work, digest_of_values
-from mitigate.tracking.headlines import headlines
-from mitigate.tracking.record import Tracking, open_tracking, started_by_wandb_agent
+from mitigate.tracking import Tracking, headlines, open_tracking, started_by_wandb_agent
 from mitigate.words.outside_text import counted, with_texts, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}

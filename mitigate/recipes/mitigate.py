@@ -27,13 +27,13 @@ from mitigate.probe.beams import (
     check_search,
     event_heads,
     find_device,
+    held_out_likelihood,
     held_out_prompts,
     label_candidates,
     probe_generator,
     probe_heads,
     with_contrast,
 )
-from mitigate.probe.likelihood import held_out_likelihood
 from mitigate.recipes.config import Config, build, check_trained, find_start
 from mitigate.recipes.job import Job, open_job, say, say_notes, say_verdict
 from mitigate.recipes.scorers import Scorers

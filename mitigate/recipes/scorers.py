@@ -11,8 +11,8 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.measure.base import check_scorer_name
 from mitigate.policies import Policy, needs_of, renamed
 from mitigate.recipes.config import build, imported
+from mitigate.recipes.settings import Score
 from mitigate.score.base import check_name, identified
-from mitigate.score.settings import Score
 from mitigate.score.workers import OnWorkers
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.triples import ROLES, Scorer, called, role_scorers

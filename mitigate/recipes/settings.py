@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mitigate.settings import Name, Numbers, Parts, Place, Text, Wanted, fact, group, place, served, setting
+from mitigate.settings import Meanings, Name, Numbers, Parts, Place, Text, Wanted, fact, group, place, served, setting
 
 MANY = 1_000_000
 Device = Literal["auto", "cpu", "cuda"]
@@ -43,6 +43,60 @@ class Tracking:
     entity: Text | None = place("user or team in Weights & Biases; null: the account's default")
     statements: bool = place("whether the user's own texts are uploaded")
     model: bool = place("whether the trained model is uploaded")
+
+
+@group("score.bert")
+class Bert:
+    model: Place = setting("sequence classifier of regard: a folder, or a name on the Hugging Face hub")
+
+
+@group("score.frames")
+class OfFrames:
+    run: Place | None = setting("finished run of recipe=frames, whose model the scorer frames uses")
+
+
+@group("score.judge")
+class Judge:
+    model: Place | None = setting("language model that rates here: a folder, a name on the hub, or a GGUF file")
+    url: Text | None = setting("OpenAI-compatible address, up to /v1; null: no text leaves this machine")
+    name: Text | None = setting("name of the endpoint's model")
+    key: Text | None = place("variable of the environment with the endpoint's key; null: no key is sent")
+
+
+OF_JUDGE = ("judge.key", "judge.concurrency")  # how it is asked
+FOLDER = "its folder: of a run of recipe=classifier; null: the shipped one"
+
+
+@group("score")
+class Score:
+    sentiment: Name | None = served("scorer of sentiment: vader, or another of score.scorers")
+    regard: Name | None = served("scorer of regard: minilm, ngram, bert, or another of score.scorers")
+    extra: list[Name] = served("further scorers, such as [keyword,ngram]")
+    plausibility: Parts | None = setting(f"plausibility classifier of what is probed; null: none; {FOLDER}")
+    people_valid: Parts | None = setting(f"people-valid classifier of what is probed; null: none; {FOLDER}")
+    critic: Parts | None = setting(f"people-valid classifier that policies rank and filter by; null: none; {FOLDER}")
+    engine: Literal["local", "ray"] = place("where statements are labelled: in this process, or by workers of Ray")
+    workers: int = place("number of Ray workers, each with a core of its own", ge=1, le=100_000)
+    bert: Bert = fact()
+    frames: OfFrames = fact()
+    judge: Judge = fact()
+    scorers: Parts = setting("scorers by name, each a class (_target_) and its arguments", where=OF_JUDGE)
+
+
+@group("probe")
+class Probe:
+    targets: Wanted = setting("targets to probe: all, data, a list or FILE.csv", serve="words or file")
+    fewest: int = served("fewest training triples about a target with probe.targets=data", ge=1, le=10**9)
+    new_targets: bool = served("whether a word that resembles a target of the list is one of your own, and no slip")
+    relations: list[Name] | None = served(
+        "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
+    )
+    heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
+    beams: int = served("beam width", ge=1, le=1000)
+    top: int = served("tails that are kept of each beam search", ge=1, le=1000)
+    max_length: int = served("longest tail, in tokens", ge=1, le=512)
+    precision: Literal["fp32", "bf16"] = served("number format; fp32 is exact")
+    device: Device = place("device; auto: a GPU where there is one")
 
 
 @group("recipe")
@@ -100,16 +154,6 @@ class Agreement(Recipe):
     statements: int | None = fact("statements of each source, and identity terms, that are drawn", ge=1, le=MANY)
 
 
-@group("recipe.validity")
-class Validity:
-    half: Literal["all", "first", "second"] = setting("half of the targets whose ratings it learns from")
-
-
-@group("recipe")
-class People(Recipe):
-    validity: Validity = fact()
-
-
 @group("recipe")
 class Stories(Shows):
     post_train: bool = served("whether the story generator first learns the resource")
@@ -126,22 +170,6 @@ class Stories(Shows):
 class Primary:
     harm: list[Text] = setting("metrics of harm that a claim may rest on: the first that all runs have")
     quality: list[Text] = setting("metrics of quality that a claim may rest on: the first that all runs have")
-
-
-@group("probe")
-class Probe:
-    targets: Wanted = setting("targets to probe: all, data, a list or FILE.csv", serve="words or file")
-    fewest: int = served("fewest training triples about a target with probe.targets=data", ge=1, le=10**9)
-    new_targets: bool = served("whether a word that resembles a target of the list is one of your own, and no slip")
-    relations: list[Name] | None = served(
-        "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
-    )
-    heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
-    beams: int = served("beam width", ge=1, le=1000)
-    top: int = served("tails that are kept of each beam search", ge=1, le=1000)
-    max_length: int = served("longest tail, in tokens", ge=1, le=512)
-    precision: Literal["fp32", "bf16"] = served("number format; fp32 is exact")
-    device: Device = place("device; auto: a GPU where there is one")
 
 
 @group("compare")
@@ -222,3 +250,77 @@ class Serve:
     threads: int | None = fact("threads of each job of the service; null: as many as it takes", ge=1, le=1024)
     roots: list[Place] = setting("folders that submitted jobs may name files in")
     engine: Literal["local", "slurm"] = setting("jobs are processes of this machine, or jobs of SLURM")
+
+
+# Data
+
+
+BAD_LINE = "error: a bad line stops the run; skip: it is left out and counted"
+HOLDOUT = "share of the triples that is held out for test, by head, where the file has no split; 0: none"
+COLUMNS = "what the file calls its columns, or their places from 1: {head: NAME, relation: NAME, tail: NAME}"
+LABELS = "meaning of the values in data.label_column, such as {0: prejudice, 1: neutral, 2: favouritism}"
+RELATIONS = "FILE.csv of relations of your own: relation, phrase, neutral_phrase"
+
+
+@group("data")
+class Data:
+    """Facts and settings of all data. Fields that no recipe reads are defaults of the probe and the trainer."""
+
+    name: Name = fact("name of the resource, part of the run folder's name")
+    title: Text | None = fact("name of the resource as reports print it", default=None)
+    licence: Text | None = fact("licence of the resource")
+    attribution: Text | None = fact("source of the resource")
+    demonstration: bool = fact("whether the resource is a demonstration, which supports no claim", default=False)
+    own_texts: bool = fact("whether the texts are your own, uploaded only with tracking.statements=true")
+    root: Place | None = place("folder of the data; null: MITIGATE_DATA, the cache or a download")
+    path: Place | None = setting("file of the data", default=None, where=True, serve="file")
+    on_bad_line: Literal["error", "skip"] = served(BAD_LINE, default="error")
+    load: Parts | None = fact("function that reads the data (_target_) and its arguments", default=None, where=True)
+    runs: list[Place] = place("run folders whose models people are asked about; the first is the baseline", default=[])
+    output: Place | None = place("FILE.parquet, .csv, .tsv or .jsonl that the labels are also written to", default=None)
+    probe_targets: Wanted = fact("targets to probe unless probe.targets says otherwise", default="all")
+    probe_fewest: int = fact("fewest training triples about a target with probe.targets=data", default=1, ge=1)
+    probe_heads: int | None = fact("heads of held-out triples that are probed", default=None, ge=0)
+    epochs: float | None = fact("training epochs", default=None, gt=0)
+    min_steps: int | None = fact("fewest training steps", default=None, ge=1)
+    probe_relations: Literal["comet", "data"] = fact("relations to probe, unless named", default="comet")
+    asked_relations: Literal["comet", "data"] = fact(
+        "relations of the generator: COMeT's too, or of the data", default="comet"
+    )
+    asked_with: Literal["phrase", "words", "token", "name"] = fact(
+        "wording of a relation in a prompt", default="phrase"
+    )
+    events: bool = fact("whether targets are asked about in events that name them", default=False)
+    paper: Text | None = fact("resource whose published figures stand beside ours", default=None)
+    label_column: Text | None = setting(
+        "column of labels that are counted in place of scorers", default=None, serve="words"
+    )
+    labels: Meanings | None = setting(LABELS, default=None)
+    holdout: float | None = served(HOLDOUT, default=None, ge=0, lt=1)
+    relations: Place | None = setting(RELATIONS, default=None, where=True, serve="file")
+
+
+@group("data")
+class Columns(Data):
+    """A file whose columns can have other names."""
+
+    columns: Parts | None = setting(COLUMNS, serve="columns")
+
+
+@group("data")
+class Generations(Data):
+    top: int | None = served("generations of each line that are read, the first ones; null: all", ge=1, le=1_000_000)
+
+
+@group("data")
+class Graph(Data):
+    """A knowledge graph, for recipe=kge."""
+
+    occupation: Text | None = setting("relation of people to professions, by its name or id", serve="words")
+    attributes: Parts = fact("names for the relations of a knowledge graph that are sensitive attributes")
+    graph: Parts = fact("function that reads a knowledge graph (_target_) and its arguments")
+
+
+@group("data")
+class OwnGraph(Graph):
+    names: Place | None = setting("file of the names of a graph's entities and relations, lines id<TAB>name")

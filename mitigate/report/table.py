@@ -133,8 +133,8 @@ def as_text(table: Table, width: float = inf) -> str:
         for column in table.columns:
             cells = [column.cell(row) for row in rows]
             texts = [column.title, *(cell.line if whole else cell.text for cell in cells)]
-            width, side = max(map(len, texts)), "<" if "text" in column.kind else ">"
-            columns.append([f"{words:{side}{width}}" for words in texts])
+            size, side = max(map(len, texts)), "<" if "text" in column.kind else ">"
+            columns.append([f"{words:{side}{size}}" for words in texts])
         lines = [f"  {'  '.join(cells)}".rstrip() for cells in zip(*columns, strict=True)]
         if max(map(len, lines)) <= width:
             break

@@ -75,11 +75,6 @@ class PeopleValid(FromRatings):
 
     name = "people_valid"
 
-    @property
-    def half(self) -> str:
-        """The part of the rated statements that it was trained on (studies.classifier.half_of)."""
-        return str(self.heads.facts.get("half", "all"))
-
     def __call__(self, texts: Sequence[str]) -> Labels:
         parts = [text.split(SEPARATOR) for text in texts]
         targets, masked, statements = ([part[place] for part in parts] for place in range(3))

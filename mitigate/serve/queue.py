@@ -91,7 +91,7 @@ class Queue:
         """Add a job. Raises MitigateError when MOST_QUEUED jobs are queued already."""
         row = (recipe, json.dumps(overrides), json.dumps(list(command)), owner, time.time())
         with self._table() as table:
-            if _count(table, "queued") >= MOST_QUEUED:
+            if table.execute("SELECT COUNT(*) FROM jobs WHERE state = 'queued'").fetchone()[0] >= MOST_QUEUED:
                 raise MitigateError(f"{MOST_QUEUED} jobs are queued, which is the most; wait until some have run")
             added = table.execute(
                 "INSERT INTO jobs (recipe, overrides, command, owner, submitted) VALUES (?, ?, ?, ?, ?)", row
@@ -104,7 +104,7 @@ class Queue:
         now = time.time()
         with self._table() as table:
             found = _jobs(table, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", now)
-            if not found and _count(table, "running") < slots:
+            if not found and table.execute("SELECT COUNT(*) FROM jobs WHERE state = 'running'").fetchone()[0] < slots:
                 found = _jobs(table, "WHERE state = 'queued' ORDER BY id LIMIT 1")
             if not found:
                 return None
@@ -203,10 +203,6 @@ class Queue:
 def digest(token: str) -> str:
     """The SHA-256 of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _count(table: sqlite3.Connection, state: str) -> int:
-    return int(table.execute("SELECT COUNT(*) FROM jobs WHERE state = ?", (state,)).fetchone()[0])
 
 
 def _jobs(table: sqlite3.Connection, rows: str, *values: object) -> list[Job]:

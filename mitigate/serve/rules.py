@@ -72,7 +72,10 @@ class Rules:
         """The value of an allowed setting as the command gets it. Raises MitigateError for an unknown key and a value
         it may not have."""
         if key in RUNS:
-            return self._runs(key, value)
+            names = value if isinstance(value, list) else [value]
+            if not names or None in (found := [run_of(self.outputs, name) for name in names]):
+                raise MitigateError(f"{key} must be names of finished runs, as the jobs show them")
+            return [str(folder) for folder in found] if isinstance(value, list) else str(found[0])
         takes = allowed().get(key)
         if takes is None:
             guess = did_you_mean(key, [*GROUPS, *allowed()])
@@ -92,13 +95,6 @@ class Rules:
             if f"score.{name}.url" in settings():
                 raise MitigateError(f"{key}: {name} sends texts to an address, which no job of this service does")
         return value
-
-    def _runs(self, key: str, value: Any) -> Any:
-        """The folders of finished runs, by their names."""
-        names = value if isinstance(value, list) else [value]
-        if not names or None in (found := [run_of(self.outputs, name) for name in names]):
-            raise MitigateError(f"{key} must be names of finished runs, as the jobs show them")
-        return [str(folder) for folder in found] if isinstance(value, list) else str(found[0])
 
     def _faults(self, arguments: Sequence[str]) -> dict[str, str]:
         """The faults of the configuration that the arguments compose to, by setting."""

@@ -18,7 +18,6 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.finished import source_of
 from mitigate.load.corpus import digest_of_relations
 from mitigate.load.stream import CHUNK, Chunk, Counts, Kind, Loaded, Streamed
-from mitigate.load.table import statement_lines
 from mitigate.load.targets import (
     SENSES,
     Match,
@@ -42,11 +41,10 @@ from mitigate.report.table import Cell, Column, Table, figures, span, text
 from mitigate.report.table import number as as_number
 from mitigate.score.base import check_name
 from mitigate.score.labeller import Labeller, label_masked, mask
-from mitigate.score.labels import long_texts
-from mitigate.stages import PartFolder, as_parquet, digest_of_values
+from mitigate.score.labels import long_texts, not_english
+from mitigate.stages import PartFolder, as_parquet, digest_of_values, statement_lines
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, Parts
 from mitigate.words import ambiguous
-from mitigate.words.english import not_english
 from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of, notice_of_own
@@ -120,6 +118,7 @@ def run(config: Config) -> float | None:
             "match": "as the file says" if resource.kind == "statements" else match,
             **{f"{scorer.name} scorer": scorer.fingerprint for scorer in labeller.scorers},
         }
+        notes = frame_of("paper_audit_notes.csv", infer_schema=False)  # on differences from the paper's figures
         found = job.stage(
             "report",
             write_report,
@@ -130,7 +129,7 @@ def run(config: Config) -> float | None:
             resource,
             rows,
             stated=paper_figures(paper) if paper else None,
-            explained=paper_notes(paper) if paper else [],
+            explained=notes.filter(resource=paper)["note"].to_list() if paper else [],
             title=title,
             demonstration=DEMONSTRATED if described["demonstration"] else False,
             chosen=config.shown_targets(targets),
@@ -426,11 +425,6 @@ def paper_figures(resource: str) -> pl.DataFrame:
     """The paper's figures of a resource (place, figure, key, value), from data/paper_audit.csv."""
     rows = frame_of("paper_audit.csv", infer_schema=False).filter(resource=resource)
     return rows.drop("resource").cast({"value": pl.Float64})
-
-
-def paper_notes(resource: str) -> list[str]:
-    """Notes on differences from the paper's figures, with measure=paper, from data/paper_audit_notes.csv."""
-    return frame_of("paper_audit_notes.csv", infer_schema=False).filter(resource=resource)["note"].to_list()
 
 
 def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:

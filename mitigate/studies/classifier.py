@@ -1,40 +1,28 @@
-"""recipe=classifier: how the classifiers that come with the project were made. classifier=regard, people or
-plausibility trains one again and measures it: read > train > measure. The trained folders are left in the run folder.
+"""recipe=classifier: trains a classifier that comes with the project again and measures it on statements and targets
+that were left out. The trained folders are left in the run folder.
 
-    python -m mitigate recipe=classifier classifier=regard data.root=DIR"""
+    python -m mitigate recipe=classifier classifier=regard|plausibility|people data.root=DIR"""
 
 import hashlib
 import random
 import re
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from safetensors.torch import load_file, save
 from scipy.special import softmax
 
-from mitigate.errors import MitigateError
-from mitigate.files import replacing_folder, write
+from mitigate.files import replacing_folder
 from mitigate.load import conceptnet
 from mitigate.load.ratings import RESOURCES, read_crowd, read_rated
 from mitigate.load.statements import root_with
-from mitigate.measure.agreement import (
-    CLASSES,
-    auc,
-    auc_of_a_rater,
-    classification,
-    confusion,
-    kappa,
-    macro_f1,
-    sensitivity,
-    specificity,
-)
+from mitigate.measure import agreement
 from mitigate.measure.quality import best_threshold
 from mitigate.measure.results import of_study
 from mitigate.models import minilm
@@ -49,7 +37,7 @@ from mitigate.stages import Result, in_folder
 from mitigate.train import classifiers as training
 from mitigate.train import harness
 from mitigate.train.harness import Log
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, fold_other
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, fold_other
 from mitigate.verbalise import MASK, mask_column
 from mitigate.words.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.words.relations import comet_relations, relations
@@ -69,19 +57,17 @@ NETWORKS: dict[str, Facts] = {  # of plausibility
     "words": {"width": 128, "learning_rate": 0.003, "epochs": 6},
     "minilm": {"width": 128, "learning_rate": 0.005, "epochs": 4},
 }
-TEACHER = {"learning_rate": 0.0001, "epochs": 3, "batch_size": 64, "neutral_share": 0.5}
-LAYERS = {  # of all-MiniLM-L6-v2, with a change of low rank: 3.4 MB in half precision
+TEACHER: Facts = {"learning_rate": 0.0001, "epochs": 3, "batch_size": 64, "neutral_share": 0.5}
+LAYERS: Facts = {  # of all-MiniLM-L6-v2, with a change of low rank: 3.4 MB in half precision
     **{"layers": [0, 2, 4], "rank": 80, "learning_rate": 0.0003, "epochs": 2, "batch_size": 64, "neutral_share": 0.4},
     # copies of a text, with an identity term in place of "this person"; 0.2: of every fifth
     "copies": {"written": 8, "polar": 1.5, "neutral": 0.2},
 }
-GATE = {"channels": 128, "learning_rate": 0.003, "epochs": 3, "batch_size": 64, "neutral_share": 1.0}
-NGRAM = {"buckets": 262144, "learning_rate": 0.05, "decay": 0.000001, "epochs": 5, "batch_size": 256}
-
-
-def open_study(config: Config, inputs: object) -> AbstractContextManager[Job]:
-    """The run folder of a training; it depends on the seed."""
-    return open_job(config, f"{config.recipe.name}-seed{config.seed}", inputs)
+GATE: Facts = {"channels": 128, "learning_rate": 0.003, "epochs": 3, "batch_size": 64, "neutral_share": 1.0}
+KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
+NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
+NGRAM: Facts = {"buckets": 262144, "learning_rate": 0.05, "decay": 0.000001, "epochs": 5, "batch_size": 256}
+SHOWN = ("test/accuracy", "test/macro_f1", "paper/all/kappa", "people_valid/all/auc")
 
 
 def record(job: Job, metrics: Facts, **folders: str) -> None:
@@ -91,78 +77,70 @@ def record(job: Job, metrics: Facts, **folders: str) -> None:
         job.tracking.summarise(metrics)
         for folder, name in folders.items():
             job.tracking.artifact(name, "model", job.folder / folder, metrics)
-        shown = {key: value for key, value in metrics.items() if key.endswith(SHOWN) and value is not None}
+        shown = {key: value for key, value in metrics.items() if key.endswith(SHOWN)}
         say("\n".join(f"  {key:<40}{value:.4g}" for key, value in shown.items()))
-
-
-SHOWN = ("test/accuracy", "test/macro_f1", "paper/all/kappa", "people_valid/all/auc")
 
 
 # classifier=people: people_valid and crowd2
 
 
 def run_people(config: Config) -> float | None:
-    """Train heads on people's ratings that each leave out a fold of targets and a fold of texts. With a half of the
-    ratings of validity there is no crowd2, since it would not differ."""
-    root, half = root_with(config.data.root, ["humans"]), config.recipe.validity.half
+    """Train heads on people's ratings that each leave out a fold of targets and a fold of texts."""
+    root = root_with(config.data.root, ["humans"])
     rated, with_quality = read_rated(root), read_rated(root, RESOURCES[-1:])
     say(f"people: {with_quality.height:,} statements rated for validity, {rated.height:,} for polarity")
-    with open_study(config, [rated, with_quality]) as job:
-        made: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
-            "people_valid": (train_validity, measure_validity, (with_quality, half))
-        }
-        made |= {"crowd2": (train_polarity, measure_polarity, (rated, config.seed))} if half == "all" else {}
-        found: Facts = {}
-        for name, (train, measure, values) in made.items():
-            heads = job.stage(name, train, *values, using=in_folder())
-            figures = job.stage(f"{name}_figures", measure, values[0], after=[heads], using=in_folder()).facts()
-            found |= {f"{name}/{key}": value for key, value in figures.items()}
-        record(job, found, **{name: name for name in made})
+    with open_job(config, f"people-seed{config.seed}", [rated, with_quality]) as job:
+        valid = job.stage("people_valid", train_validity, with_quality, using=in_folder())
+        crowd = job.stage("crowd2", train_polarity, rated, config.seed, using=in_folder())
+        figures = job.stage("metrics", measure_people, rated, with_quality, after=[valid, crowd], using=in_folder())
+        found = figures.facts()
+        record(job, found, people_valid="people_valid", crowd2="crowd2")
         return found["people_valid/all/auc"]
     return None
 
 
 def train_polarity(rated: pl.DataFrame, seed: int, *, folder: Path, states: States | None = None) -> dict[str, int]:
     """Train on rated statements (resource, masked, masked_neutral, cluster, votes, most), their copies and written
-    statements, and write the heads to crowd2/ in a folder; returns the number of training texts. states: the network
-    that they read with; None: the encoder."""
+    statements, and write the heads to crowd2/ in a folder; returns the number of training texts. states: another
+    network to read with."""
     settings, states = POLARITY, states or Encoder(minilm.locate(), POLARITY["layers"])
     shares = [rated["votes"].list.count_matches(MEANING[label]) / rated["votes"].list.len() for label in LABELS]
     first = rated_rows(rated, np.stack(shares, axis=1))
     copies = range(seed, seed + settings["copies"])
-    weights = np.full(rated.height, settings["copied"] / max(1, len(copies)))
+    weights = np.full(rated.height, settings["copied"] / len(copies))
     parts = [first, *(replace(first, texts=swapped(first.texts, copy), weights=weights) for copy in copies)]
     statements = written_statements()
     texts = [statements["text"].to_list()]
     texts += [swapped(texts[0], copy + len(copies)) for copy in copies]
     columns = [LABELS.index(next(name for name in LABELS if MEANING[name] == label)) for label in statements["label"]]
-    for copy in texts:
-        weights = np.full(len(copy), settings["written"] / len(texts))
-        parts.append(training.Rows(copy, np.eye(3)[columns], weights, *np.full((2, len(copy)), -1)))
+    weights = np.full(len(columns), settings["written"] / len(texts))
+    by_all = np.full((2, len(columns)), -1)  # every head learns from them
+    parts += [training.Rows(copy, np.eye(3)[columns], weights, *by_all) for copy in texts]
     rows = training.Rows.joined(parts)
     read = features(states, settings["reads"], {"masked": rows.texts})
     generated = np.flatnonzero(rated["resource"] == RESOURCES[-1])
     facts = {"labels": list(LABELS), "reads": settings["reads"], "layers": settings["layers"], "sha256": states.sha256}
-    heads, found = fit_calibrated(rows, read, settings, generated, facts)
+    folds = dict(zip([*rated["masked_neutral"], *first.texts], [*first.folds, *first.folds], strict=True))
+    heads, found = fit_heads(rows, read, settings, generated, facts, folds)
     neutral = rated["most"].gather(generated).to_numpy() == NEUTRAL
     threshold = np.quantile(1 - found[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
-    worded = dict(zip(rated["masked_neutral"], first.folds, strict=True))
-    folds = worded | dict(zip(first.texts, first.folds, strict=True))
-    save_heads(replace(heads, threshold=threshold), folds, folder / "crowd2")
+    with replacing_folder(folder / "crowd2") as part:
+        replace(heads, threshold=threshold).save(part)
     return {"texts": len(read)}
 
 
-def train_validity(rated: pl.DataFrame, half: str, *, folder: Path) -> dict[str, int]:
-    """Train on rated statements (sentence, masked, cluster, quality) of a half, or all, and write the heads to
-    people_valid/ in a folder; returns the number of training texts."""
-    rated, states = half_of(rated, half), Encoder(minilm.locate(), VALIDITY["layers"])
-    valid = valid_votes(rated)
+def train_validity(rated: pl.DataFrame, *, folder: Path) -> dict[str, int]:
+    """Train on rated statements (sentence, masked, cluster, quality), and write the heads to people_valid/ in a folder;
+    returns the number of training texts."""
+    states, valid = Encoder(minilm.locate(), VALIDITY["layers"]), valid_votes(rated)
     rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
     read = features(states, VALIDITY["reads"], texts)
     facts = {"labels": list(VALID), "reads": VALIDITY["reads"], "layers": VALIDITY["layers"], "sha256": states.sha256}
-    heads, _ = fit_calibrated(rows, read, VALIDITY, np.arange(len(read)), facts | {"half": half})
-    save_heads(heads, dict(zip(rows.texts, rows.folds, strict=True)), folder / "people_valid")
+    folds = dict(zip(rows.texts, rows.folds, strict=True))
+    heads = fit_heads(rows, read, VALIDITY, np.arange(len(read)), facts, folds)[0]
+    with replacing_folder(folder / "people_valid") as part:
+        heads.save(part)
     return {"texts": len(read)}
 
 
@@ -178,86 +156,47 @@ def valid_votes(rated: pl.DataFrame) -> np.ndarray:
     return rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
 
 
-def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
-    """Select the rated statements (masked, cluster) of a half of the clusters of targets, or all. A masked text that
-    both halves have stays in one of them."""
-    if half == "all":
-        return rated
-    rows = [(plain(text), fold_of(cluster) % 2) for text, cluster in rated.select("masked", "cluster").rows()]
-    distinct, place = set(rows), ("first", "second").index(half)
-    in_both = {text for text, own in distinct if (text, 1 - own) in distinct}
-    kept = [own == place and (text not in in_both or fold_of(text) % 2 == place) for text, own in rows]
-    return rated.filter(pl.Series(kept))
-
-
-def fit_calibrated(
-    rows: training.Rows, read: np.ndarray, settings: Facts, calibrated: np.ndarray, facts: Facts
+def fit_heads(
+    rows: training.Rows, read: np.ndarray, settings: Facts, checked: np.ndarray, facts: Facts, folds: dict[str, int]
 ) -> tuple[CrossFitted, np.ndarray]:
-    """Fit heads on the features `read` (n, width) of rows, calibrated on some of these, each by the head that left it
-    out; with these rows' probabilities. settings: decay, and steps of each head's search."""
+    """Fit heads on the features `read` (n, width) of rows, calibrated on those checked, each by the head that left it
+    out; with these rows' probabilities. settings: decay, and steps of each head's search; folds: of training texts."""
     weight, bias = training.fit_crossed(rows, read, settings["decay"], settings["steps"])
-    left_out = rows.subjects[calibrated], rows.folds[calibrated]
-    logits = np.einsum("nd,ndc->nc", read[calibrated], weight[left_out]) + bias[left_out]
-    slope, shift = training.calibrate(logits, rows.shares[calibrated])
-    nothing = np.zeros(0, dtype=np.int64)
-    heads = CrossFitted(slope * weight, slope * bias + shift, np.array(0.5), nothing, nothing, facts)
+    left_out = rows.subjects[checked], rows.folds[checked]
+    logits = np.einsum("nd,ndc->nc", read[checked], weight[left_out]) + bias[left_out]
+    slope, shift = training.calibrate(logits, rows.shares[checked])
+    marks = {hash_of(plain(text)): int(fold) for text, fold in folds.items()}
+    hashes, marked = np.array(list(marks), dtype=np.int64), np.array(list(marks.values()), dtype=np.uint8)
+    heads = CrossFitted(slope * weight, slope * bias + shift, np.array(0.5), hashes, marked, facts)
     return heads, softmax(slope * logits + shift, axis=-1)
 
 
-def save_heads(heads: CrossFitted, folds: Mapping[str, int], folder: Path) -> None:
-    """Write the heads with the hashes of their training texts and the folds of these."""
-    marks = {hash_of(plain(text)): int(fold) for text, fold in folds.items()}
-    hashes, marked = np.array(list(marks), dtype=np.int64), np.array(list(marks.values()), dtype=np.uint8)
-    with replacing_folder(folder) as part:
-        replace(heads, marks=hashes, marked=marked).save(part)
-
-
-def measure_validity(rated: pl.DataFrame, *, folder: Path) -> Facts:
-    """validity_figures of people_valid/ in the folder, by heads that learnt neither from a statement's text nor about
-    its target."""
-    columns = (rated[name].to_list() for name in ("sentence", "masked", "cluster"))
-    return validity_figures(rated, PeopleValid(folder / PeopleValid.name).probabilities(*columns))
+def measure_people(rated: pl.DataFrame, with_quality: pl.DataFrame, *, folder: Path) -> Facts:
+    """people_valid/...: validity_figures; crowd2/paper/{source, or all}/...: sensitivity, specificity and kappa against
+    most raters, from 0 to 1. Both by heads that learnt neither from a statement's text nor about its target."""
+    asked = (with_quality[name].to_list() for name in ("sentence", "masked", "cluster"))
+    valid, crowd = PeopleValid(folder / "people_valid").probabilities(*asked), Crowd2(folder / "crowd2")
+    figures = {f"people_valid/{key}": value for key, value in validity_figures(with_quality, valid).items()}
+    probable = crowd.probabilities(rated["masked"].to_list(), rated["cluster"].to_list())
+    labelled = rated.with_columns(pl.Series("label", polarity(probable, crowd.heads).label))
+    for source in ("all", *rated["resource"].unique(maintain_order=True)):
+        part = labelled if source == "all" else labelled.filter(resource=source)
+        table = agreement.confusion(part["most"].to_numpy(), part["label"].to_numpy()).sum(0)
+        for figure in (agreement.sensitivity, agreement.specificity, agreement.kappa):
+            figures[f"crowd2/paper/{source}/{figure.__name__}"] = float(figure(table))
+    return figures
 
 
 def validity_figures(rated: pl.DataFrame, found: np.ndarray) -> Facts:
-    """{label of most raters, or all}/...: statements; the area under the ROC curve against the majority on validity of
-    the probabilities found (n,) (auc), of the label's share of valid votes alone (polarity), and of one rater against
-    two others (rater); and in percent the valid votes (valid) and the mean probability (found)."""
-    label = pl.col("most").replace_strict(dict(CLASSES))
-    table = rated.with_columns(pl.Series("valid", valid_votes(rated)), pl.Series("found", found), label=label)
-    table = table.with_columns(alone=pl.col("valid").mean().over("most"))
-    figures: Facts = {}
-    for name in ("all", *CLASSES.values()):
-        part = table if name == "all" else table.filter(label=name)
-        accepted = part["valid"].to_numpy() > 0.5
+    """{label of most raters, or all}/...: the areas under the ROC curve, against the majority on validity, of the
+    probabilities found (n,) (auc) and of one rater against two others (rater)."""
+    table, figures = rated.with_columns(pl.Series("valid", valid_votes(rated)), pl.Series("found", found)), Facts()
+    for label, name in zip((None, *agreement.CLASSES), ("all", *agreement.CLASSES.values()), strict=True):
+        part = table if label is None else table.filter(most=label)
         votes = np.array([quality[:3] for quality in part["quality"]], dtype=bool).reshape(-1, 3)  # a few have six
-        row: Facts = {"statements": part.height, "auc": auc(part["found"].to_numpy(), accepted)}
-        row |= {"polarity": auc(part["alone"].to_numpy(), accepted), "rater": auc_of_a_rater(votes)}
-        row |= {key: 100 * part[key].to_numpy().mean() if part.height else None for key in ("valid", "found")}
-        figures |= {f"{name}/{key}": value for key, value in row.items()}
+        figures[f"{name}/auc"] = agreement.auc(part["found"].to_numpy(), part["valid"].to_numpy() > 0.5)
+        figures[f"{name}/rater"] = agreement.auc_of_a_rater(votes)
     return figures
-
-
-def measure_polarity(rated: pl.DataFrame, *, folder: Path) -> Facts:
-    """{template}/{source, or all}/... of crowd2/ in the folder by heads that learnt neither from a statement's text nor
-    about its target, against most raters, from 0 to 1. Raters read the sentences of the resources, in the paper's
-    wording, whatever wording is labelled."""
-    crowd, figures = Crowd2(folder / Crowd2.name), Facts()
-    for template, column in zip(TEMPLATES, ("masked", "masked_neutral"), strict=True):
-        probable = crowd.probabilities(rated[column].to_list(), rated["cluster"].to_list())
-        labelled = rated.with_columns(pl.Series("label", polarity(probable, crowd.heads).label))
-        for source in ("all", *rated["resource"].unique(maintain_order=True)):
-            part = labelled if source == "all" else labelled.filter(resource=source)
-            table = confusion(part["most"].to_numpy(), part["label"].to_numpy()).sum(0)
-            figures |= {f"{template}/{source}/{name}": _known(figure(table)) for name, figure in AGAINST_MOST.items()}
-    return figures
-
-
-AGAINST_MOST = {"sensitivity": sensitivity, "specificity": specificity, "kappa": kappa, "macro_f1": macro_f1}
-
-
-def _known(value: np.ndarray) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 # classifier=plausibility: two networks that are trained from scratch on ConceptNet train100k, and their average
@@ -268,18 +207,12 @@ def run_plausibility(config: Config) -> float | None:
     loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
     say_notes(loaded.notices)
     triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
-    if (number := triples.filter(split="dev").height) < 2:
-        raise MitigateError(
-            f"the threshold of a plausibility classifier is chosen on labelled triples of split dev: {number} found, "
-            "at least 2 are needed; give data.root=DIR with conceptnet100k/dev1.txt"
-        )
-    with open_study(config, triples) as job:
+    with open_job(config, f"plausibility-seed{config.seed}", triples) as job:
         both = [
             job.stage(name, train_plausibility, triples, name, settings, config.seed, using=job.training(name))
             for name, settings in NETWORKS.items()
         ]
-        average = job.stage("average", average_networks, triples, after=both, using=in_folder())
-        found = job.stage("metrics", measure_plausibility, triples, after=[average], using=in_folder()).facts()
+        found = job.stage("metrics", average_networks, triples, after=both, using=in_folder()).facts()
         record(job, found, average="plausibility")
         return found["average/test/accuracy"]
     return None
@@ -289,33 +222,30 @@ def train_plausibility(
     triples: pl.DataFrame, phrases: str, settings: Facts, seed: int, *, folder: Path, fingerprint: str, log: Log
 ) -> Facts:
     """Train on the split train of triples (head, relation, tail, valid, split), choose the threshold on dev, and write
-    the network to {phrases}/ of the folder; returns steps, seconds, triples_per_second and loss.
-
-    phrases: their encoder, "words" or "minilm"; settings: as in NETWORKS. Checkpoints with that fingerprint are left in
-    checkpoints/{phrases}/, for a killed training to continue from."""
-    learnt, how = triples.filter(split="train"), {name: settings[name] for name in ("epochs", "learning_rate")}
+    the network to {phrases}/ of the folder, resuming from checkpoints/ there with that fingerprint; returns steps,
+    seconds, triples_per_second and loss. phrases: "words" or "minilm"."""
     harness.seed(seed)
+    learnt = triples.filter(split="train")
     relations = sorted(learnt["relation"].unique())
     network = Bilinear(minilm.locate(), relations, phrases, width=settings["width"], dropout=0.1)
     known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
-    how["seed"] = seed
-    found = training.fit_plausibility(
-        network, known, training.Settings(**how), checkpoints, fingerprint=fingerprint, log=log
-    )
+    how = training.Settings(settings["epochs"], settings["learning_rate"], seed=seed)
+    found = training.fit_plausibility(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
     set_threshold(network, triples)
     with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
         network.save(part)
     return found
 
 
-def average_networks(triples: pl.DataFrame, *, folder: Path) -> dict[str, float]:
-    """Average the two networks of the folder, choose the threshold on the split dev, and replace average/; returns its
-    size in bytes."""
+def average_networks(triples: pl.DataFrame, *, folder: Path) -> Facts:
+    """Average the two networks of the folder, choose the threshold on the split dev, and write average/; returns
+    average/...: its plausibility_figures."""
     network = Average([Bilinear.load(folder / name, minilm.locate()) for name in MEMBERS])
     set_threshold(network, triples)
     with replacing_folder(folder / "average") as part:
         network.save(part, made_of=folder)
-    return {"bytes": sum(file.stat().st_size for file in (folder / "average").rglob("*") if file.is_file())}
+    figures = plausibility_figures(Average.load(folder / "average", minilm.locate()), triples)
+    return {f"average/{key}": value for key, value in figures.items()}
 
 
 def set_threshold(network: Average | Bilinear, triples: pl.DataFrame) -> None:
@@ -329,136 +259,95 @@ def logits_of(network: Average | Bilinear, triples: pl.DataFrame) -> np.ndarray:
     return network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
 
 
-def measure_plausibility(triples: pl.DataFrame, *, folder: Path) -> Facts:
-    """average/...: plausibility_figures of the classifier of the folder."""
-    figures = plausibility_figures(Average.load(folder / "average", minilm.locate()), triples)
-    return {f"average/{key}": value for key, value in figures.items()}
-
-
 def plausibility_figures(network: Average | Bilinear, triples: pl.DataFrame) -> Facts:
-    """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled} on the true test triples as they are and with
-    shuffled tails; valid/echo on targets as their own tails."""
+    """Percentages, {dev1|dev2|test}/... from labelled triples: accuracy, and the shares of true and of false ones that
+    are accepted; valid/shuffled: accepted of true test triples with shuffled tails."""
     found: Facts = {}
     for name, split in {"dev1": "dev", "dev2": "dev2", "test": "test"}.items():
         labelled = triples.filter(split=split)
-        plausible, valid = pl.Series(logits_of(network, labelled) > 0), labelled["valid"]
-        found[f"{name}/triples"] = labelled.height
-        found[f"{name}/accuracy"] = _share(plausible == valid)
-        found[f"{name}/true_judged_valid"] = _share(plausible.filter(valid))
-        found[f"{name}/false_judged_valid"] = _share(plausible.filter(~valid))
+        plausible, valid = logits_of(network, labelled) > 0, labelled["valid"].to_numpy()
+        found[f"{name}/accuracy"] = 100 * float((plausible == valid).mean())
+        found[f"{name}/true_judged_valid"] = 100 * float(plausible[valid].mean())
+        found[f"{name}/false_judged_valid"] = 100 * float(plausible[~valid].mean())
     true = triples.filter("valid", split="test")
-    heads, named = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
     shuffled = true.with_columns(tail=true["tail"].gather(np.random.default_rng(0).permutation(true.height)))
-    echoes = heads.join(named, how="cross").with_columns(tail="head")
-    for name, changed in {"true": true, "shuffled": shuffled, "echo": echoes}.items():
-        found[f"valid/{name}"] = _share(pl.Series(logits_of(network, changed) > 0))
+    found["valid/shuffled"] = 100 * float((logits_of(network, shuffled) > 0).mean())
     return found
 
 
-def _share(accepted: pl.Series) -> float | None:
-    """The percentage of classified triples that are accepted; None without any."""
-    mean: Any = accepted.mean()
-    return None if mean is None else 100 * mean
-
-
-# classifier=regard. First the encoder is trained whole, as a teacher. The shipped classifiers learn from the labels and
-# from the teacher's probabilities, also of statements of train100k without a label and of copies that name groups: some
-# of the teacher's layers with a low-rank part of their change, a gate before them, and the n-grams. A copy of a text
-# with an identity term is trained towards the teacher's probabilities for the text itself, so that the term makes no
-# difference (the pairing of Garg et al. 2019, Counterfactual Fairness in Text Classification through Robustness).
+# classifier=regard. The whole encoder is trained as a teacher. Classifiers learn from the labels and its probabilities,
+# also of texts without a label and of copies with an identity term, which get those of the text itself, so that the
+# term makes no difference (Garg et al. 2019, Counterfactual Fairness in Text Classification through Robustness).
 
 
 def run_regard(config: Config) -> float | None:
-    """Train the teacher, then both classifiers."""
+    """Train both classifiers."""
     texts = read_regard(root_with(config.data.root, ["regard", "humans", "conceptnet100k"]))
-    parts = texts.labelled["part"].value_counts(sort=True).iter_rows()
-    say(f"regard: seed {config.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
-
-    with open_study(config, texts) as job:
+    labelled, unlabelled, choosing = texts
+    parts = ", ".join(f"{part} {count:,}" for part, count in labelled["part"].value_counts(sort=True).iter_rows())
+    say(f"regard: seed {config.seed}; texts: {parts}")
+    with open_job(config, f"regard-seed{config.seed}", texts) as job:
 
         def learn(name: str, *values: Any, after: Sequence[Result] = ()) -> Result:
-            log = partial(job.tracking.log, stage=name)
-            return job.stage(name, *values, seed=config.seed, using=in_folder(log=log), after=after)
+            using = in_folder(log=partial(job.tracking.log, stage=name))
+            return job.stage(name, *values, config.seed, using=using, after=after)
 
-        learnt = texts.labelled.filter(pl.col("part").is_in(["train", "valid"]))
-        teacher = learn("teacher", train_teacher, learnt, TEACHER)
-        values = teach, learnt, texts.unlabelled, LAYERS["copies"]
-        taught = job.stage("taught", *values, seed=config.seed, after=[teacher], using=in_folder())
-        layers = learn("minilm", train_layers, taught, LAYERS, after=[teacher])
-        gate = learn("gate", train_gate, taught, texts.choosing, GATE, after=[layers])
-        ngram = learn("ngram", train_ngram, texts.labelled, taught, NGRAM)
-        after = [layers, gate, ngram]
-        found = job.stage("metrics", measure_regard, texts.labelled, after=after, using=in_folder()).facts()
+        taught = learn("minilm", train_layers, labelled, unlabelled)
+        gate = learn("gate", train_gate, taught, choosing, after=[taught])
+        both = [gate, learn("ngram", train_ngram, labelled, taught)]
+        found = job.stage("metrics", measure_regard, labelled, after=both, using=in_folder()).facts()
         record(job, found, minilm="regard-minilm", ngram="regard-ngram")
         return found["minilm/test/macro_f1"]
     return None
 
 
-@dataclass(frozen=True)
-class Texts:
-    """Texts for training and measuring."""
-
-    labelled: pl.DataFrame  # text, label, part: train, valid, test or people
-    unlabelled: list[str]  # for training: written statements, and those of train100k
-    choosing: list[str]  # of train100k, not in training, for the gate's threshold
-
-
-DISTILLED = "bert_labels_conceptnet.tsv"
 HUMAN = {"nlgbias_train_other.tsv": "train", "nlgbias_dev.tsv": "train", "nlgbias_test.tsv": "people"}
 """Sheng et al.'s test sentences are a part of their own: too few (30) to choose anything by."""
 MOST = 12_000  # texts to choose the gate's threshold by
-EMPTY = ("something anything object objects", "item it this stuff someone place word name")
-"""Words of statements without content."""
+EMPTY = "something anything object objects item it this stuff someone place word name"
+"""Words of statements without content, which are neutral whatever the wording of their relation."""
 
 
-def read_regard(root: Path) -> Texts:
-    """Read the texts below a folder that holds regard/, humans/ and conceptnet100k/. No training text is a statement
-    that the crowd rated, however masked, or names a target of part test."""
+def read_regard(root: Path) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Labelled texts (text, label, part: train, valid, test or people) of regard/ below a folder; unlabelled ones for
+    training, written statements and those of train100k; and others of train100k, for the gate's threshold. No training
+    text is a statement that the crowd rated, however masked, or names a target of part test."""
     crowd = read_crowd(root / "humans").rename({"sentence": "statement"})
-    crowd = crowd.with_columns(masked=mask_column("statement", "token"))
-    rated = {*crowd["masked"], *crowd["statement"]}
+    rated = {*crowd.select(mask_column("statement", "token")).to_series(), *crowd["statement"]}
     for statement in crowd["statement"]:
         rated |= {statement.replace(target, MASK) for target in targets() if target in statement}
-    # Statements without content are neutral whatever the wording of their relation.
     phrases = sorted({phrase for one in comet_relations() for phrase in (one.phrase, one.neutral_phrase)})
-    ends = [pair for thing in " ".join(EMPTY).split() for pair in ((MASK, thing), (thing, MASK))]
+    ends = [pair for thing in EMPTY.split() for pair in ((MASK, thing), (thing, MASK))]
     empty = pl.DataFrame({"text": [f"{head} {phrase} {tail}" for phrase in phrases for head, tail in ends]})
     empty = empty.with_columns(pl.lit(NEUTRAL, pl.Int8).alias("label"), part=pl.lit("train"))
-    labelled = pl.concat([read_labelled(root / "regard", rated), empty]).unique(
-        "text", keep="first", maintain_order=True
-    )
+    labelled = pl.concat([read_labelled(root / "regard", rated), empty])
+    labelled = labelled.unique("text", keep="first", maintain_order=True)
     names = re.compile(any_of([target for target in targets() if part_of(target) == "test"]))
-    learnt = labelled["part"].is_in(["train", "valid"]).to_list()
-    kept = [not known or not names.search(text) for text, known in zip(labelled["text"], learnt, strict=True)]
-    labelled = labelled.filter(pl.Series(kept))
+    naming = pl.Series([names.search(text) is not None for text in labelled["text"]])
+    labelled = labelled.filter(~(naming & labelled["part"].is_in(["train", "valid"])))
     written = [text for text in written_statements()["text"] if text not in {*labelled["text"], *rated}]
     triples = conceptnet.read_triples(root / "conceptnet100k" / "train100k.txt", "train").rows
     taken = {*labelled["text"], *written} | rated
     first = sorted(masked_statements(triples.gather_every(3)) - taken)
     second = sorted(masked_statements(triples.gather_every(3, 1)) - taken - set(first))
     choosing = random.Random(0).sample(second, min(MOST, len(second)))
-    unlabelled = [text for text in [*written, *first] if not names.search(text)]
-    return Texts(labelled, unlabelled, choosing)
+    return labelled, [text for text in [*written, *first] if not names.search(text)], choosing
 
 
 def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
-    """Each distinct text with its label and part: train, valid, test or people.
+    """Each distinct text with its label and part: train, valid, test or people. All texts of test's targets are in
+    test; of the rest all texts of valid's targets are in valid. Hence no text is in two parts, and no tested text
+    occurs with another target elsewhere. Texts in `kept_out` are in no part."""
 
-    A target is in one part, which depends only on its name and not on a seed. All texts of test's targets are in test;
-    of the rest all texts of valid's targets are in valid. Hence no text is in two parts, and no tested text occurs with
-    another target elsewhere. Texts in `kept_out` are in no part. Raises MitigateError when a file is missing."""
+    def read(name: str, columns: list[str]) -> pl.DataFrame:
+        table = pl.read_csv(folder / name, separator="\t", has_header=False, quote_char=None, new_columns=columns)
+        return table.with_columns(pl.col("label").cast(pl.Int8))
 
-    def read(name: str, *columns: str) -> pl.DataFrame:
-        kinds: Facts = {"separator": "\t", "has_header": False, "quote_char": None}
-        return pl.read_csv(folder / name, new_columns=list(columns), schema_overrides={"label": pl.Int8}, **kinds)
-
-    if missing := [name for name in (DISTILLED, *HUMAN) if not (folder / name).is_file()]:
-        raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has regard/")
-    distilled = read(DISTILLED, "target", "label", "text")  # a row for each target that a text names
+    distilled = read("bert_labels_conceptnet.tsv", ["target", "label", "text"])  # a row for each target of a text
     parts = {target: part_of(target) for target in distilled["target"].unique()}
     part = pl.col("target").replace_strict(parts, return_dtype=pl.Enum(["test", "valid", "train"])).alias("part")
     distilled = distilled.group_by("text").agg(pl.col("label").first(), part.min().cast(pl.String))
-    human = pl.concat(read(name, "label", "text").with_columns(part=pl.lit(part)) for name, part in HUMAN.items())
+    human = pl.concat(read(name, ["label", "text"]).with_columns(part=pl.lit(part)) for name, part in HUMAN.items())
     human = human.select(pl.col("text").str.replace_all("XYZ", MASK), "label", "part")
     labelled = pl.concat([distilled, human]).unique("text", keep="first", maintain_order=True)
     return labelled.filter(~pl.col("text").is_in(list(kept_out))).sort("part", "text")
@@ -473,17 +362,13 @@ def part_of(target: str) -> str:
 def masked_statements(triples: pl.DataFrame) -> set[str]:
     """Statements of triples of train100k: whole, as the main job scores them; about "this person", with the head or the
     tail replaced; and, for a wide vocabulary, of head and tail as related to "this person"."""
-    phrases = {name: relation.phrase for name, relation in relations().items()}
-    phrase = pl.col("relation").replace_strict(phrases, return_dtype=pl.String)
+    phrase = pl.col("relation").replace_strict({name: one.phrase for name, one in relations().items()})
     head, tail = (pl.col(end).str.to_lowercase() for end in ("head", "tail"))
     anyone, related = pl.lit(MASK), pl.lit("is related to")
     whole = pl.concat_str(head, phrase, tail, separator=" ").alias("statement")
     others = [(anyone, phrase, tail), (head, phrase, anyone), (head, related, anyone), (tail, related, anyone)]
     found = set(triples.select(whole).select(mask_column("statement", "token")).to_series())
     return found.union(*(triples.select(pl.concat_str(parts, separator=" ")).to_series() for parts in others))
-
-
-# Texts that name groups
 
 
 def written_statements() -> pl.DataFrame:
@@ -501,20 +386,12 @@ def written_statements() -> pl.DataFrame:
 def terms() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """(term, plural) of the identity terms of training, and of the paper's targets that are not of part test and share
     no word with an identity term of testing."""
-
-    def words(text: str) -> set[str]:
-        return set(re.findall(r"\w+", text)) - {"person", "people", "with", "a"}
-
-    listed = read_terms()
-    tested = {
-        word
-        for pair in listed.filter(split="test").select("term", "plural").rows()
-        for text in pair
-        for word in words(text)
-    }
-    identity = pl.concat([listed.filter(split="train").select("term", "plural"), read_further_terms()[:, :2]]).rows()
+    listed = read_terms().select("term", "plural", "split")
+    tested = set(" ".join(" ".join(pair[:2]) for pair in listed.filter(split="test").rows()).split())
+    tested -= {"person", "people", "with", "a"}
+    identity = pl.concat([listed.filter(split="train")[:, :2], read_further_terms()[:, :2]]).rows()
     paper = [(target, list(with_plurals(target))[-1]) for target in targets() if part_of(target) != "test"]
-    return identity, [pair for pair in paper if not tested & {word for text in pair for word in words(text)}]
+    return identity, [pair for pair in paper if not tested & set(" ".join(pair).split())]
 
 
 SINGULAR, BARE = 0.5, 0.2  # shares of the copies with "a term" and "term"; the others have the plural
@@ -524,7 +401,7 @@ PLURAL_VERBS = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't"
 
 def swapped(texts: Sequence[str], seed: int) -> list[str]:
     """Put a term in place of every "this person", drawn for each text: with its article, bare, or in the plural, and
-    then with the plural of the verb behind it if it is a common one."""
+    then with the plural of a common verb behind it."""
     chance = np.random.default_rng(seed)
     identity, paper = terms()
     found = []
@@ -541,20 +418,17 @@ def swapped(texts: Sequence[str], seed: int) -> list[str]:
 
 def with_copies(labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[str, float], seed: int) -> pl.DataFrame:
     """Add to the taught texts (text, probabilities) their copies with identity terms, with training probabilities: for
-    labelled texts, which come first, half the label and half the teacher's; for statements written for training their
-    labels, since the teacher, which agreed less with the other labels when trained on them, was not.
+    labelled texts, which come first, half the label and half the teacher's; for written statements their labels, since
+    the teacher, which agreed less with the other labels when trained on them, was not.
 
-    copies: numbers of copies of each statement written for training ("written"), of other texts that are not plainly
-    neutral ("polar"), and of plainly neutral ones ("neutral"); of a fraction, copies of as large a share of the texts,
-    drawn at random."""
+    copies: numbers of copies of each written statement, of other texts that are not plainly neutral ("polar"), and of
+    plainly neutral ones; of a fraction, copies of as large a share of the texts, drawn at random."""
     texts = taught["text"].to_numpy()
     wanted = taught["probabilities"].to_numpy().astype(np.float32)
     wanted[: labelled.height] = 0.5 * wanted[: labelled.height] + 0.5 * training.certain(labelled["label"])
-    statements = written_statements()
-    columns = dict(zip(statements["text"], training.certain(statements["label"]), strict=True))
+    columns = dict(zip(written_statements()["text"], training.certain(written_statements()["label"]), strict=True))
     written = np.array([text in columns for text in texts]) & (np.arange(len(texts)) >= labelled.height)
-    if written.any():
-        wanted[written] = np.stack([columns[text] for text in texts[written]])
+    wanted[written] = [columns[text] for text in texts[written]] or 0
     plainly = wanted[:, training.NEUTRAL] >= training.PLAINLY
     often = np.where(written, copies["written"], np.where(plainly, copies["neutral"], copies["polar"]))
     often = np.where([MASK in text for text in texts], often, 0)
@@ -564,68 +438,39 @@ def with_copies(labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[st
     return pl.DataFrame({"text": every, "probabilities": np.concatenate([wanted, wanted[sources]])})
 
 
-# Training of regard
-
-TEACHER_FILE = "teacher.safetensors"
-KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
-NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
-
-
-def train_teacher(labelled: pl.DataFrame, settings: Facts, *, seed: int, folder: Path, log: Log) -> dict[str, int]:
-    """Train the whole encoder on labelled texts (text, label) and write it to the folder; returns the number of
-    texts. settings: of training.fit_regard."""
+def train_layers(labelled: pl.DataFrame, unlabelled: list[str], seed: int, *, folder: Path, log: Log) -> pl.DataFrame:
+    """Train the teacher, then the classifier on the parts train and valid of labelled texts (text, label, part),
+    unlabelled texts and copies of both, and write minilm/ to the folder; returns the training texts (text,
+    probabilities) of with_copies."""
+    learnt = labelled.filter(pl.col("part").is_in(["train", "valid"]))
     harness.seed(seed)  # the head's first weights are drawn when it is built
-    teacher, wanted = MiniLMClassifier(minilm.locate(), None), training.certain(labelled["label"])
-    training.fit_regard(teacher, teacher.encode(labelled["text"].to_list()), wanted, settings, seed=seed, log=log)
-    write(folder / TEACHER_FILE, save(teacher.state_dict()))
-    return {"texts": labelled.height}
-
-
-def load_teacher(folder: Path) -> MiniLMClassifier:
-    """Load the teacher as it was trained, in full precision."""
-    teacher = MiniLMClassifier(minilm.locate(), None)
-    teacher.load_state_dict(load_file(folder / TEACHER_FILE))
-    return teacher.eval()
-
-
-def teach(
-    labelled: pl.DataFrame, unlabelled: list[str], copies: Mapping[str, float], *, seed: int, folder: Path
-) -> pl.DataFrame:
-    """The training texts with copies and probabilities, as with_copies, by the teacher of the folder."""
-    texts = labelled["text"].to_list() + unlabelled
-    teacher = load_teacher(folder)
-    return with_copies(
-        labelled, pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)}), copies, seed
-    )
-
-
-def train_layers(taught: pl.DataFrame, settings: Facts, *, seed: int, folder: Path, log: Log) -> dict[str, int]:
-    """Train on the result of teach, and write minilm/ to the folder, which has the teacher; returns the number of
-    texts. settings: rank, layers, and those of training.fit_regard."""
+    teacher, wanted = MiniLMClassifier(minilm.locate(), None), training.certain(learnt["label"])
+    training.fit_regard(teacher, teacher.encode(learnt["text"].to_list()), wanted, TEACHER, seed=seed)
+    texts = learnt["text"].to_list() + unlabelled
+    taught = pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)})
+    taught = with_copies(learnt, taught, LAYERS["copies"], seed)
     harness.seed(seed)  # low-rank weights are random until they take the teacher's change
-    classifier = MiniLMClassifier(minilm.locate(), settings["rank"], settings["layers"])
-    classifier.take(load_teacher(folder))
+    classifier = MiniLMClassifier(minilm.locate(), LAYERS["rank"], LAYERS["layers"])
+    classifier.take(teacher)
     rows, wanted = classifier.encode(taught["text"].to_list()), taught["probabilities"].to_numpy()
-    training.fit_regard(classifier, rows, wanted, settings, seed=seed, log=log)
+    training.fit_regard(classifier, rows, wanted, LAYERS, seed=seed, log=log)
     with replacing_folder(folder / "minilm") as part:
         classifier.save(part)
-    return {"texts": taught.height}
+    return taught
 
 
-def train_gate(
-    taught: pl.DataFrame, unseen: list[str], settings: Facts, *, seed: int, folder: Path, log: Log
-) -> dict[str, float]:
+def train_gate(taught: pl.DataFrame, unseen: list[str], seed: int, *, folder: Path, log: Log) -> dict[str, float]:
     """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the classifier's training
-    texts, set its threshold by texts that neither was trained on, and write it there; returns the threshold
-    and the share of those texts that it passes. settings: channels, and those of training.fit_regard."""
+    texts, set its threshold by texts that neither was trained on, and write it there; returns the threshold and the
+    share of those texts that it passes."""
     classifier = MiniLMClassifier.load(folder / "minilm", minilm.locate())
     rows = classifier.encode(taught["text"].to_list())
     harness.seed(seed)
-    gate = Gate(minilm.locate(), settings["channels"])
-    training.fit_regard(gate, rows, classifier.read(rows), settings, seed=seed, log=log)
+    gate = Gate(minilm.locate(), GATE["channels"])
+    training.fit_regard(gate, rows, classifier.read(rows), GATE, seed=seed, log=log)
     found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, REGARD.index("neutral")]
     polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])
-    lost = float(np.quantile(found[polarised], KEPT, method="higher")) if polarised.any() else NEVER_LESS
+    lost = float(np.quantile(found[polarised], KEPT, method="higher")) if polarised.any() else 0.0
     threshold = max(NEVER_LESS, lost)
     with replacing_folder(folder / "minilm") as part:
         shutil.copytree(folder / "minilm", part, dirs_exist_ok=True)
@@ -633,32 +478,23 @@ def train_gate(
     return {"threshold": threshold, "passes": float((found > threshold).mean())}
 
 
-def train_ngram(
-    labelled: pl.DataFrame, taught: pl.DataFrame, settings: Facts, *, seed: int, folder: Path, log: Log
-) -> dict[str, int]:
-    """Train on the labelled texts (text, label, part) of part train, and on those of the result of teach that are not
-    labelled; write ngram/ to the folder; returns the number of texts. settings: of training.fit_ngram."""
+def train_ngram(labelled: pl.DataFrame, taught: pl.DataFrame, seed: int, *, folder: Path, log: Log) -> dict[str, int]:
+    """Train on the labelled texts of part train, and on those taught that are not labelled; write ngram/ to the folder;
+    returns the number of texts."""
     rest = taught.filter(~pl.col("text").is_in(labelled["text"].implode()))
-    classifier = training.fit_ngram(labelled, rest, settings, seed=seed, log=log)
     with replacing_folder(folder / "ngram") as part:
-        classifier.save(part)
+        training.fit_ngram(labelled, rest, NGRAM, seed=seed, log=log).save(part)
     return {"texts": labelled.height + rest.height}
 
 
-# Figures of regard
-
-
 def measure_regard(labelled: pl.DataFrame, *, folder: Path) -> Facts:
-    """{minilm|ngram}/{test|people}/... of the classifiers of a folder, from labelled texts (text, label, part). "Other"
-    counts as neutral; always_neutral is the accuracy of labelling every text so. recipe=agreement compares them with
-    people's ratings."""
+    """{minilm|ngram}/{test|people}/... of the classifiers of a folder, from labelled texts (text, label, part), where
+    "other" counts as neutral. recipe=agreement compares them with people's ratings."""
     found: Facts = {}
     scorers: dict[str, Any] = {"minilm": MiniLMRegard(folder / "minilm"), "ngram": NgramRegard(folder / "ngram")}
-    for name, scorer in scorers.items():
-        for part in ("test", "people"):
-            texts = labelled.filter(part=part)
-            true = fold_other(texts["label"].to_numpy())
-            figures = classification(true, fold_other(scorer(texts["text"].to_list()).label))
-            figures |= {"texts": texts.height, "always_neutral": float((true == NEUTRAL).mean())}
-            found |= {f"{name}/{part}/{key}": value for key, value in figures.items()}
+    for (name, scorer), part in product(scorers.items(), ("test", "people")):
+        texts = labelled.filter(part=part)
+        predicted = fold_other(scorer(texts["text"].to_list()).label)
+        figures = agreement.classification(fold_other(texts["label"].to_numpy()), predicted)
+        found |= {f"{name}/{part}/{key}": value for key, value in figures.items()}
     return found

@@ -29,11 +29,10 @@ from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
 from mitigate.models import minilm
-from mitigate.models.decoder import Decoder, Padded
+from mitigate.models.decoder import Decoder, Padded, read_settings
 from mitigate.models.encoding import Encoding
 from mitigate.models.form import NO, PARENTS, TEXTS, UNKNOWN, YES, Form, fill_in, open_form
-from mitigate.models.hf_layouts import WEIGHTS, read_settings
-from mitigate.models.stored_tensors import sha256_of
+from mitigate.models.stored_tensors import WEIGHTS, sha256_of
 from mitigate.package_data import frame_of
 from mitigate.progress import progress
 from mitigate.recipes.config import Config
@@ -354,7 +353,12 @@ def train(
         learnt = posts.filter(split="train")
     else:
         decoder, form = Decoder.load(folder / "models" / BASE), Form.load(folder / "models" / BASE)
-        learnt = fold_posts(posts, fold)
+        # Posts of the other folds with implied statements, and a third as many without.
+        others = posts.filter(pl.col("fold").is_not_null(), pl.col("fold") != fold)
+        has_implied = pl.col("implied").list.len() > 0
+        implied, rest = others.filter(has_implied), others.filter(~has_implied)
+        order = rest["key"].map_elements(lambda key: share_of(key, "drawn"), return_dtype=pl.Float64)
+        learnt = pl.concat([implied, rest[order.arg_sort().head(round(SHORTER * implied.height))]])
     known = [rows for rows in examples(form, learnt) if any(row.targets for row in rows)]
     if not known:
         raise MitigateError("no post gives a value to learn; recipe=frames needs posts with values")
@@ -366,16 +370,6 @@ def train(
         form.save(part)
     facts = {"examples": len(known), "steps": module.steps, "seconds": counts.seconds, "train_loss": counts.loss}
     return {**facts, "examples_per_second": counts.rate(module.steps), "learnt": form.known}
-
-
-def fold_posts(posts: pl.DataFrame, fold: int) -> pl.DataFrame:
-    """The posts that a fold's model learns from: those of the other folds with implied statements, and a third as many
-    without."""
-    others = posts.filter(pl.col("fold").is_not_null(), pl.col("fold") != fold)
-    has_implied = pl.col("implied").list.len() > 0
-    implied, rest = others.filter(has_implied), others.filter(~has_implied)
-    order = rest["key"].map_elements(lambda key: share_of(key, "drawn"), return_dtype=pl.Float64)
-    return pl.concat([implied, rest[order.arg_sort().head(round(SHORTER * implied.height))]])
 
 
 # Frames of test posts by the trained models
@@ -632,24 +626,18 @@ def choose_scorer(posts: pl.DataFrame, predicted: pl.DataFrame, *, folder: Path)
         log_odds(part["p_offensive"].to_numpy(), part["p_targeted"].to_numpy(), otherwise) for part in parts
     )
     truth, positive = (part["truth"].to_numpy().astype(float) for part in parts)
-    scale, shift = fit_calibration(odds, truth)
+
+    def loss(theta: np.ndarray) -> float:
+        """Minus the log-likelihood of Platt's scale and shift, with a weak pull to 1 and 0."""
+        scaled = theta[0] * odds + theta[1]
+        return float(np.logaddexp(0, scaled).sum() - truth @ scaled + (theta[0] - 1) ** 2 / 2 + theta[1] ** 2 / 2)
+
+    scale, shift = map(float, minimize(loss, (1.0, 0.0), method="BFGS").x)
     facts = {"model": model, "scale": scale, "shift": shift, "otherwise": otherwise}
     write(folder / FILE, json.dumps(facts, indent=2) + "\n")
     brier = float(((expit(scale * unseen + shift) - positive) ** 2).mean())
     share = 100 * float(positive.mean())
     return {**facts, "posts": len(positive), "positive": share, "brier": brier, "brier_constant": float(positive.var())}
-
-
-def fit_calibration(log_odds: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Platt's scale and shift: the probability is 1 / (1 + exp(-(scale * log_odds + shift))), by the highest
-    log-likelihood with a weak penalty that pulls the scale to 1 and the shift to 0. log_odds, truth: (n,)."""
-
-    def loss(theta: np.ndarray) -> float:
-        scaled = theta[0] * log_odds + theta[1]
-        return float(np.logaddexp(0, scaled).sum() - truth @ scaled + (theta[0] - 1) ** 2 / 2 + theta[1] ** 2 / 2)
-
-    scale, shift = minimize(loss, (1.0, 0.0), method="BFGS").x
-    return float(scale), float(shift)
 
 
 # The page: the model beside the best baseline, and the figures of all systems

@@ -402,9 +402,10 @@ def summary(
             for label, name in agreement.CLASSES.items():
                 found[name] = 100 * float((labels == label).to_numpy().mean())
             table = units(ratings)
+            clusters = target_list.with_words(table["target"].to_list()).clusters
             for name, column in MEANS.items():
                 mean = mean_over_targets(table, column)
-                ends = mean.interval(bootstrap, clusters_of(table, target_list)) if mean.interval else (None, None)
+                ends = mean.interval(bootstrap, clusters) if mean.interval else (None, None)
                 found |= dict(zip((name, *bounds(name)), (mean.value, *ends), strict=True))
             by_item = ratings.group_by("item", maintain_order=True).agg("label")["label"]
             votes = {"kappa": agreement.fleiss_sums(by_item)}
@@ -458,7 +459,7 @@ def differences(
     corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(pairs)))
     rows: list[dict[str, Any]] = []
     for source, figure, paired, gains in pairs:
-        numbers = cluster_numbers(paired, clusters_of(paired, target_list))
+        numbers = cluster_numbers(paired, target_list.with_words(paired["target"].to_list()).clusters)
         row: dict[str, Any] = {"source": source, "baseline": models[0], "figure": figure}
         row |= {"targets": paired.height, "difference": float(gains.mean())}
         rows.append(row | dict(zip(("low", "high"), corrected.mean(gains, numbers), strict=True)))
@@ -473,11 +474,6 @@ def units(ratings: pl.DataFrame) -> pl.DataFrame:
         .agg(neutral=100 * (pl.col("label") == NEUTRAL).mean(), sense=100 * pl.col("quality").mean())
         .sort("target")
     )
-
-
-def clusters_of(table: pl.DataFrame, target_list: TargetList) -> Mapping[str, str]:
-    """The clusters of targets in a table of units(); a statement without a target is a cluster of its own."""
-    return target_list.with_words(table["target"].to_list()).clusters
 
 
 # All statements of the models, by people's ratings of some

@@ -21,7 +21,6 @@ from mitigate.files import replacing_folder
 from mitigate.finished import source_of
 from mitigate.load.graph import SPLITS, Graph
 from mitigate.load.graph import build as build_graph
-from mitigate.load.settings import Graph as GraphData
 from mitigate.load.stream import path_of
 from mitigate.load.table import not_read, open_lines
 from mitigate.measure import kge as measuring
@@ -34,6 +33,7 @@ from mitigate.package_data import frame_of
 from mitigate.probe.beams import find_device
 from mitigate.recipes.config import Config, build
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
+from mitigate.recipes.settings import Graph as GraphData
 from mitigate.report import plots, sections
 from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section, write
 from mitigate.report.sections import crossed, figure, shown, title_of

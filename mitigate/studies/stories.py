@@ -21,7 +21,7 @@ from mitigate.load.corpus import digest_of_relations, relations_in_training, tri
 from mitigate.load.statements import BETWEEN
 from mitigate.load.stream import Counts, Loaded, Streamed, describe, report
 from mitigate.load.table import Column as FileColumn
-from mitigate.load.table import read_table, statement_lines
+from mitigate.load.table import read_table
 from mitigate.load.targets import Wanted, targets_of_statements, those_about
 from mitigate.measure.base import key_of
 from mitigate.measure.compare import no_conclusion
@@ -43,13 +43,12 @@ from mitigate.report.sections import crossed, figure
 from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import long_texts
-from mitigate.stages import Result, as_parquet
+from mitigate.stages import Result, as_parquet, statement_lines
 from mitigate.train import launch
 from mitigate.train.base_model import Start, origin_facts
 from mitigate.train.comet import Settings
-from mitigate.train.generator import as_it_is
+from mitigate.train.generator import as_it_is, as_language_model, train_on_sentences
 from mitigate.train.settings import Api
-from mitigate.train.stories import as_language_model, train_on_sentences
 from mitigate.triples import Parts
 from mitigate.words.outside_text import counted, whole_sentences
 from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, OWN, PROMPTS, REASONING, REFUSED, prompts
@@ -72,7 +71,11 @@ CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the pr
 
 def run(config: Config) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
-    probe, sampling, scorers = find_probe(config), sampling_of(config), Scorers(config.score).labelling
+    probe, recipe, scorers = find_probe(config), config.recipe, Scorers(config.score).labelling
+    begins = getattr(config.model, "prompt", None) == "chat" and recipe.prompts is None and not recipe.post_train
+    instruction = recipe.instruction or (CONTINUE if begins and not is_file(config) else "{prompt}")
+    given = {name: getattr(recipe, name) for name in SAMPLING}
+    sampling = Sampling(seed=config.seed, instruction=instruction, **given)
     targets, target_list = probe.targets.select("target", "category"), list_of(probe.targets)
     labeller = config.labeller(scorers, target_list)
     measure, intervals = config.measure, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
@@ -190,20 +193,16 @@ def is_file(config: Config) -> bool:
     return config.data.name == "stories" and config.data.path is not None
 
 
-def sampling_of(config: Config) -> Sampling:
-    """The settings of generation, with the text that a prompt is given in."""
-    recipe = config.recipe
-    begins = getattr(config.model, "prompt", None) == "chat" and recipe.prompts is None and not recipe.post_train
-    instruction = recipe.instruction or (CONTINUE if begins and not is_file(config) else "{prompt}")
-    return Sampling(seed=config.seed, instruction=instruction, **{name: getattr(recipe, name) for name in SAMPLING})
-
-
 def find_probe(config: Config) -> Probe:
     """Prompts and generator, with all faults of settings and input raised here. No endpoint is asked yet."""
     if is_file(config):
         return _of_file(config)
     model, policy = config.model, Scorers(config.score).policy(config.policy)
-    check_policy(policy)
+    fault = "puts control tokens before heads, and stories have none" if policy.tags() is not None else ""
+    if choice_of(policy):
+        fault = "acts on the search for tails, and stories are sampled: their figures would be called the policy's"
+    if fault:
+        raise MitigateError(f"policy={policy.name} {fault}. Set policy=none, or one that filters")
     if isinstance(model, Api):
         check_trained(model, bool(config.recipe.post_train), policy)
         if model.prompt not in (allowed := ("chat", "text")):
@@ -272,15 +271,6 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
     generator = f"{base} after {config.data.name}, policy {config.policy.name}"
     notices = [*corpus.notices, *notices]
     return Probe(rows, chosen, generator, digest, notices, start, device, resource=resource)
-
-
-def check_policy(policy: Policy) -> None:
-    """Raise MitigateError for a policy that acts on the search for tails, which stories do not have."""
-    fault = "puts control tokens before heads, and stories have none" if policy.tags() is not None else ""
-    if choice_of(policy):
-        fault = "acts on the search for tails, and stories are sampled: their figures would be called the policy's"
-    if fault:
-        raise MitigateError(f"policy={policy.name} {fault}. Set policy=none, or one that filters")
 
 
 def check_tells(start: Start) -> None:
@@ -554,7 +544,6 @@ def write_report(
     other = stories.filter(pl.col("outcome") != ANSWERED).select(*PROMPTS, "outcome", "story")
     tables = {"targets": how.target_list.table(how.targets), "measures": metrics.overall, "stories": per_story}
     tables |= {f"targets_{column}": frame for column, frame in frames.items()} | {"without_story": other}
-    tables["prompts"] = metrics.table.filter(by="prompt").select("group", "measure", "scorer", "value", "low", "high")
     made = page(
         metrics,
         scorers=how.scorers,
@@ -569,15 +558,12 @@ def write_report(
     )
     write(made, folder, "stories.html")
     files.write(folder / "statements.tsv", statement_lines(sentences))
-    files.write(folder / "stories.txt", as_lines(stories))
-    return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
-
-
-def as_lines(stories: pl.DataFrame) -> str:
-    """The stories, and refusals in words, as lines `prompt|||story`, as recipe=stories reads them with data=stories."""
+    # Lines `prompt|||story`, refusals too, as recipe=stories reads them with data=stories.
     one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
     rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
-    return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
+    lines = rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series()
+    files.write(folder / "stories.txt", "".join(f"{line}\n" for line in lines))
+    return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}
 
 
 def page(
@@ -607,7 +593,7 @@ def page(
         sections=[
             sections.measures(rows, REFUSALS),
             Section("Answers", _answers(rows, outcomes, frames, scorers)),
-            Section("Differences between targets", _differences(rows, scorers)),
+            Section("Differences between targets", [_differences(rows)]),
             sections.gallery(frames, scorers, chosen),
             sections.target_section(frames, statements, scorers, scorers),
             Section("Stories", [_examples(per_story, scorers)]),
@@ -681,25 +667,14 @@ def _answers(
     return parts
 
 
-def _differences(rows: pl.DataFrame, scorers: Sequence[str]) -> list[Part]:
-    """Disparity beside chance, and harms by prompt."""
+def _differences(rows: pl.DataFrame) -> Table | None:
+    """Disparity beside chance."""
     caption = "Disparity over targets, beside that of stories permuted among the targets of their prompt (p: how many "
     caption += "of these are as large)."
     signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
     whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
     line, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]
-    chance = crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
-    harms = {f"{mean} {name}": f"{name} {mean}".replace("-", "−") for name in scorers for mean in MEANS.values()}
-    if not (figure(rows, "refused") or {"value": 0})["value"]:
-        rows = rows.filter(pl.col("measure") != "refused")
-    groups: dict[str, Any] = {"down": lambda row: row["group"], "across": "{measure} {scorer}".format_map}
-    groups |= {"section": lambda row: "", "decimals": 1}
-    caption = "By prompt; XYZ, or a slot in braces, stands for the target: percent of a target's sentences, mean over "
-    caption += "the targets that the prompt is about, and the 95 % interval over these."
-    shown = rows.filter(by="prompt")["group"].unique(maintain_order=True).head(SHOWN).implode()
-    families = rows.filter(pl.col("group").is_in(shown), by="prompt")
-    by_prompt = crossed(caption, families, {"refused ": "refused", **harms}, first="prompt", **groups)
-    return [chance, Fold("Prompts", [by_prompt]) if by_prompt else None]
+    return crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
 
 
 def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
-from mitigate.models.hf_layouts import CONFIG, LAYOUTS
-from mitigate.models.stored_tensors import read_facts, sha256_of
+from mitigate.models.stored_tensors import CONFIG, read_facts, sha256_of
 from mitigate.models.tail_prompts import RELATION_TOKENS, Layout, Regimen, regimen
 from mitigate.stages import digest_of_values
 from mitigate.words.relations import Relation, prompt_phrases
@@ -119,12 +118,13 @@ def kind_of(folder: Path) -> Any:
     language model.
 
     Raises OSError without a config.json, and ValueError for one that is no JSON."""
+    from mitigate.models.comet import Comet  # loads PyTorch
+    from mitigate.models.decoder import LAYOUTS
+
     config = read_facts(folder / CONFIG)
     ours = {layout.fixed["model_type"] for layout in LAYOUTS.values()}
     is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
     if is_comet and not config.get("is_encoder_decoder"):
-        from mitigate.models.comet import Comet  # loads PyTorch
-
         return Comet
     # Loading transformers takes five seconds, which a Comet does without.
     from mitigate.models.hf import LanguageModel, Seq2Seq

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import torch
+from sklearn.metrics import f1_score
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -179,7 +180,10 @@ class PlausibilityTraining(TrainingModule):
         other_heads = ~known.holds(heads, relations[:, None], tails[:, None])
         other_relations = ~known.holds(heads[:, None], np.arange(len(matrices)), tails[:, None]) * known.share
         others = (by_tail, other_tails), (by_head, other_heads), (by_relation, other_relations)
-        wrong = sum(mean_by(F.softplus(logits), weights) for logits, weights in others)
+        wrong: Any = 0.0
+        for logits, known_wrong in others:  # the weighted mean of each row; 0 for a row without weight
+            scaled = torch.tensor(known_wrong / np.maximum(known_wrong.sum(1, keepdims=True), 1e-12)).to(logits)
+            wrong = wrong + (F.softplus(logits) * scaled).sum(1)
         loss = F.softplus(-by_tail.diagonal()) + wrong / 3
         if self.settings.contrast:
             loss = loss + self.settings.contrast * (choice(by_tail, other_tails) + choice(by_head, other_heads)) / 2
@@ -201,12 +205,6 @@ def choice(logits: Tensor, others: np.ndarray) -> Tensor:
     diagonal; others: the mask of columns that are known to be wrong, bool."""
     among = torch.tensor(others) | torch.eye(len(logits), dtype=torch.bool)
     return F.cross_entropy(logits.masked_fill(~among, -torch.inf), torch.arange(len(logits)), reduction="none")
-
-
-def mean_by(values: Tensor, weights: np.ndarray) -> Tensor:
-    """The weighted mean of each row, (n,); 0 for a row without weight."""
-    scaled = weights / np.maximum(weights.sum(1, keepdims=True), 1e-12)
-    return (values * torch.tensor(scaled).to(values)).sum(1)
 
 
 def fit_plausibility(
@@ -392,8 +390,6 @@ class NgramBatches:
 def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """The offsets of the logits, (4,), with the best macro-F1 over negative, neutral and positive: a classifier of such
     rare classes is not best at the most probable class. Other counts as neutral, and keeps its logit."""
-    from sklearn.metrics import f1_score  # a second to load
-
     logits = np.log(probabilities + 1e-9)
     wanted = np.where(columns == OTHER, NEUTRAL, columns)
 

@@ -21,6 +21,7 @@ from mitigate.package_data import rows_of
 from mitigate.words.outside_text import counted
 from mitigate.words.word_forms import (
     ARTICLE,
+    any_of,
     anywhere,
     inflections,
     pattern,
@@ -67,6 +68,20 @@ def clusters() -> dict[str, str]:
     """Target of the paper's -> the word that stands for its cluster: for inflections of one word (hers -> she), and for
     a country and its people (french -> france). From data/clusters.csv."""
     return {row["target"]: row["cluster"] for row in rows_of("clusters.csv")}
+
+
+@cache
+def target_of(statement: str) -> str | None:
+    """Find the target of a statement: the one that it begins with, after an article; else the one that it ends with, as
+    the tail of a triple; else the first in it. None for a statement without a target."""
+    statement = statement.strip(" .")
+    found = list(re.finditer(any_of(targets()), statement))
+    if not found:
+        return None
+    first, last = found[0], found[-1]
+    begins = statement[: first.start()].lower() in ("", "a ", "an ", "the ")
+    form = last[0] if last.end() == len(statement) and not begins else first[0]
+    return next((target for target in targets() if re.fullmatch(any_of([target]), form)), None)
 
 
 def ordered(categories: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ import polars as pl
 from mitigate.package_data import rows_of
 
 BLANK = "[ _\u2010\u2011-]"  # matches a blank of a form in a text; with the hyphens of Unicode
+EXACT = "\0"  # in the place of a blank of a form that is a blank in a text
 EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
 VOWEL_SOUND = (  # the beginnings of words that take "an"
@@ -78,13 +79,28 @@ def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
     signs = tuple(form for form in forms | exact if not re.fullmatch(r"\w(?:.*\w)?", form))
     plain, parts = list[str](), list[str]()
     for form in sorted(forms | exact, key=lambda form: (-len(form), form)):
-        written = re.escape(form).replace(r"\ ", " " if form in exact else BLANK)
+        written = form.replace(" ", EXACT) if form in exact else form
         if form.startswith(signs):  # also "lgbtq+ person"
             before, after = (EDGE if re.match(r"\w", letter) else "" for letter in (form[0], form[-1]))
-            parts.append(f"{before}{written}{after}")
+            parts.append(f"{before}{_any([written])}{after}")
         else:
             plain.append(written)
-    return "(?i)" + "|".join([*parts, rf"\b(?:{'|'.join(plain)})\b"])
+    return "(?i)" + "|".join([*parts, rf"\b(?:{_any(plain)})\b"])
+
+
+def _any(ends: Iterable[str]) -> str:
+    """A regular expression for any of the ends of forms, the longest first. Common beginnings are written once: with
+    thousands of separate forms polars takes minutes."""
+    following = dict[str, list[str]]()
+    for end in ends:
+        following.setdefault(end[:1], []).append(end[1:])
+    if EXACT in following and " " in following:  # a text could go on in two ways
+        following[EXACT] += following[" "]
+    written = {" ": BLANK, EXACT: " "}
+    rest = [written.get(one, re.escape(one)) + _any(following[one]) for one in sorted(following) if one]
+    if not rest or (len(rest) == 1 and "" not in following):
+        return "".join(rest)
+    return f"(?:{'|'.join(rest)})" + "?" * ("" in following)
 
 
 def anywhere(forms: Iterable[str]) -> str:

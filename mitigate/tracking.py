@@ -1,8 +1,13 @@
-"""The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a prompt; or
-nowhere, by a stand-in with the same methods. Only this module uses wandb."""
+"""Weights & Biases: the figures that it shows first, and the record of a run: online when there is a key, offline when
+there is none, never a prompt; or nowhere, by a stand-in with the same methods. Only this module uses wandb.
+
+A figure's name there is group/what_unit, such as "harm/neutral_by_regard_percent": W&B makes a section of each group,
+and sorts and filters only by names of letters, digits and underscores. A measure is a headline where its declaration
+says so, and every measure of a user's own is."""
 
 import netrc
 import os
+import re
 import ssl
 import threading
 import urllib.error
@@ -11,12 +16,93 @@ from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
 import polars as pl
 
 from mitigate.errors import one_of
+from mitigate.measure.base import Figure, find, measures, own_measures
+
+LONGEST = 60  # characters of a name: W&B draws no charts of longer ones
+UNITS = {"%": "percent", "%²": "variance", "points": "points"}
+DIFFERENCES = {
+    **dict.fromkeys(("policy", "against", "key", "measure"), pl.String),
+    **dict.fromkeys(("baseline", "value", "difference", "low", "high"), pl.Float64),
+    **dict.fromkeys(("unit", "better"), pl.String),
+}
+"""A policy's headline: the baseline's value, its own, the difference, the 95 % interval of that, and its unit."""
+
+
+class Headline(NamedTuple):
+    """A figure that is shown first."""
+
+    place: int  # of its measure among all
+    figure: Figure
+
+    @property
+    def label(self) -> str:
+        """The figure with its unit: "neutral by regard, %"."""
+        declared = self.figure.declared
+        of = f", {self.figure.group}" if self.figure.group else ""
+        wording = ", the paper's wording" if self.figure.template == "paper" else ""
+        unit = f", {declared.unit}" if declared.unit in UNITS else ""
+        return f"{declared.title}{of}{wording}{unit}"
+
+    @property
+    def name(self) -> str:
+        """In W&B: "harm/neutral_by_regard_percent"."""
+        declared = self.figure.declared
+        words = self.label.replace(", the paper's wording", " paper").removesuffix(f", {declared.unit}")
+        slug = re.sub(r"[^a-zA-Z0-9]+", "_", f"{words} {UNITS.get(declared.unit, '')}").strip("_")
+        return f"{declared.headline or 'own'}/{slug}"[:LONGEST]
+
+
+def headline(key: str) -> Headline | None:
+    """The headline of a key of metrics.json; None for any other key."""
+    if (figure := find(key)) is None:
+        return None
+    declared = figure.declared
+    is_shown = declared.headline or declared.name in [one.name for one in own_measures()]
+    if figure.variant or not is_shown or figure.by not in ("all", "subset"):
+        return None
+    names = [one.name for one in measures()]
+    return Headline(names.index(declared.name), figure) if figure.group == declared.headline_group else None
+
+
+def headlines(metrics: Mapping[str, Any]) -> dict[Headline, float]:
+    """The headlines among a run's metrics, with their numbers, in the order of declaration."""
+    found = {row: value for key, value in metrics.items() if isinstance(value, int | float) and (row := headline(key))}
+    return dict(sorted(found.items(), key=lambda item: (item[0].place, item[0].name)))
+
+
+def headline_differences(policy: str, against: str, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """The table DIFFERENCES of the headlines among a comparison's rows (measure.compare.DIFFERENCES), in the headlines'
+    order."""
+    found = [(row, given) for given in rows if (row := headline(given["figure"]))]
+    lines = []
+    for row, given in sorted(found, key=lambda pair: pair[0].place):
+        declared = row.figure.declared
+        numbers = {"difference": given["change"], "low": given["low"], "high": given["high"]}
+        unit = "percentage points" if declared.unit in ("%", "points") else declared.unit
+        line = {"policy": policy, "against": against, "key": row.figure.key, "measure": row.label, **numbers}
+        values = {"baseline": given["baseline"], "value": given["value"]}
+        lines.append({**line, **values, "unit": unit, "better": declared.better})
+    return pl.DataFrame(lines, schema=DIFFERENCES)
+
+
+def summary(rows: pl.DataFrame) -> dict[str, float]:
+    """The differences of the headlines by a name in W&B: "both/harm_neutral_by_regard_percent_difference", of figures
+    of labels those with the neutral wording. rows: DIFFERENCES."""
+    found = {}
+    for line in rows.drop_nulls("difference").iter_rows(named=True):
+        row, policy = headline(line["key"]), re.sub(r"\W+", "_", line["policy"])
+        if row and row.figure.declared.headline != "size" and row.figure.template != "paper":
+            found[f"{policy}/{row.name.replace('/', '_')}_difference"] = line["difference"]
+    return found
+
+
+# The record
 
 MODES = ("auto", "online", "offline", "none")
 MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # values of WANDB_MODE
@@ -101,7 +187,11 @@ class WandbTracking(Tracking):
         self._run.summary.update({name: value for name, value in new.items() if name not in numbers})
 
     def table(self, name: str, frame: pl.DataFrame) -> None:
-        self._run.log({name: self._table(frame)})
+        kept = str | int | float | bool | None
+        table = self._wandb.Table(columns=list[str | int](frame.columns))
+        for row in frame.iter_rows():  # given as `data`, they would make W&B import pandas
+            table.add_data(*(value if isinstance(value, kept) else str(value) for value in row))
+        self._run.log({name: table})
 
     def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None:
         """Record pictures, (name, caption, file), as one table."""
@@ -120,13 +210,6 @@ class WandbTracking(Tracking):
 
     def finish(self, failed: bool = False) -> None:
         self._run.finish(exit_code=int(failed))
-
-    def _table(self, frame: pl.DataFrame) -> Any:
-        kept = str | int | float | bool | None
-        table = self._wandb.Table(columns=list[str | int](frame.columns))
-        for row in frame.iter_rows():  # given as `data`, they would make W&B import pandas
-            table.add_data(*(value if isinstance(value, kept) else str(value) for value in row))
-        return table
 
 
 def open_tracking(mode: str, **options: Any) -> Tracking:

@@ -1,1 +1,0 @@
-"""Weights & Biases: the record of a run, its and its headlines."""
