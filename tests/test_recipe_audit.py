@@ -122,7 +122,7 @@ LABELLED = "target\tstatement\t{}\nnurse\tcares\t{}\n"
         ("", None, "mine.tsv is empty"),
         ("nurse\tcares\n", "data.label_column=mine", "has no column mine, target, statement; its columns"),
         (LABELLED.format("mine", 7), "data.label_column=mine", "the labels are 7, which does not say"),
-        (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=row has another meaning"),
+        (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=Row has another meaning"),
         ("nurse\tcares\n", "recipe.targets=[lawyer]", "no statement is about a target of recipe.targets"),
         ("nurse\tcares\n", "measure.match=inside", "unknown measure.match 'inside'; allowed: exact, contains"),
         ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral needs triples"),
