@@ -97,5 +97,5 @@ def test_what_a_scorer_raises(name: str, way: str) -> None:
     said = str(error.value)
     assert f"fails with {name}" in said
     assert "(test_own_faults.py, line " in said
-    assert "for 3 texts, the first 'it is kind'" in said
+    assert "for 3 texts, the first 'this is fine'" in said
     assert said.endswith("Correct it, or leave the scorer out")
