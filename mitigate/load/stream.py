@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import digest_of
 from mitigate.models.stored_tensors import sha256_of
-from mitigate.stages import as_parquet
+from mitigate.stages import digest_of_table
 from mitigate.triples import TRIPLES
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
@@ -82,7 +81,7 @@ class Loaded:
     @cached_property
     def digest(self) -> str:
         """The hash of the rows."""
-        return digest_of(as_parquet(self.rows))
+        return digest_of_table(self.rows)
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
         """Yield chunks as Streamed.chunks."""
