@@ -63,18 +63,20 @@ def run(config: Config) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     loaded, named, measure = config.load_data(), config.named_targets(), config.measure
     options = {name: value for name, value in config.data.load.items() if name not in WHERE}
+    digest, size, own_relations = loaded.digest, loaded.size, loaded.own_relations
     resource, chosen = resource_of(loaded, named, splits=config.filter.splits, options=options)
+    del loaded  # the rows of a large file would be in memory twice
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     match: Match = measure.match or ("paper" if measure.masking == "paper" else "exact")
     search = Search(targets, match, target_list)
     scorers, given = Scorers(config.score), given_labels(config.data.label_column)
-    labeller = config.labeller([] if given else scorers.labelling, target_list, loaded.own_relations)
+    labeller = config.labeller([] if given else scorers.labelling, target_list, own_relations)
     templates = resource.templates(measure.template)
     columns = {given: (given, "paper")} if given else wordings([one.name for one in labeller.scorers], templates)
     intervals = Bootstrap(resamples=measure.resamples, seed=config.seed)
     how = Measurement(targets, columns, target_list, intervals, measure.empty_targets)
-    content = loaded.digest.encode() + as_parquet(targets) + target_list.digest.encode()
-    source = files.digest_of(content + digest_of_relations(loaded.own_relations))
+    content = digest.encode() + as_parquet(targets) + target_list.digest.encode()
+    source = files.digest_of(content + digest_of_relations(own_relations))
     is_theirs = (
         named is None
         and measure.template != "neutral"
@@ -84,7 +86,7 @@ def run(config: Config) -> float | None:
     paper = config.data.paper if is_theirs else None
     title, described = config.title, config.described(["data"])["data"]
     say_notes(notice_of_own(targets))
-    say(f"  {title}: {loaded.size}, {counted(targets.height, 'target')}")
+    say(f"  {title}: {size}, {counted(targets.height, 'target')}")
 
     name = f"audit-{config.data.name}-{given or config.score.regard or config.score.sentiment}"
     with open_job(config, name, source) as job:
