@@ -46,9 +46,6 @@ ENDPOINTS = Endpoints()
 Arms = Mapping[str, tuple[FinishedRun, ...]]
 
 
-# Runs in groups
-
-
 @dataclass(frozen=True, eq=False)
 class Contrast:
     """Runs of a policy, which differ by seed alone, and those that they are compared with: baseline or control."""
@@ -236,14 +233,9 @@ def differences(plan: Plan) -> pl.DataFrame:
         before, after = ([Results.of_run(run) for run in side] for side in (one.before, one.after))
         names = {"contrast": one.key, "policy": one.name, "against": one.against}
         if not (found := compare.differences(before, after, list_of_runs(one.runs), **names)):
-            raise MitigateError(
-                f"{one.name} and {one.against} have no result in common, so there is nothing to compare"
-            )
+            raise MitigateError(f"{one.name} and {one.against} have no result in common that could be compared")
         rows += found
     return pl.DataFrame(rows, schema=DIFFERENCES)
-
-
-# The recipe
 
 
 def run(config: Config) -> None:
@@ -304,8 +296,7 @@ def _shared_settings(plan: Plan) -> dict[str, Any]:
 
 
 def _record(job: Job, plan: Plan, found: Sequence[report.Finding], outcome: str) -> None:
-    """Record verdicts and gate, differences of headlines, the page's tables, among them that of policies,
-    and its plots."""
+    """Record verdicts and gate, differences of headlines, and the page's tables and plots."""
     rows = pl.concat(headline_differences(one.name, one.against, one.rows.to_dicts()) for one in found)
     job.tracking.summarise(summary(rows) | {"verdict": " ".join(one.sentence for one in found), "gate": outcome})
     job.tracking.table("differences", rows)
@@ -386,11 +377,8 @@ def write_page(plan: Plan, table: pl.DataFrame, *, folder: Path, run: Path, **ab
     models = models.select(one.name for one in models if one.null_count() < models.height)
     beside = [one.folder for one in plan.runs if one.folder.parent == run.resolve().parent]
     links = {one.name: f"../{quote(one.name)}/report.html" for one in beside if (one / "report.html").is_file()}
-    tables = {
-        "policies": policies(plan, table),
-        "primary": pl.DataFrame([row for one in found for row in one.primary], schema=PRIMARY | {"verdict": pl.String}),
-    }
-    tables |= {"differences": table, "models": models}
+    primary = pl.DataFrame([row for one in found for row in one.primary], schema=PRIMARY | {"verdict": pl.String})
+    tables = {"policies": policies(plan, table), "primary": primary, "differences": table, "models": models}
     is_demonstration = any(one.setting("data.demonstration") for one in plan.runs)
     about |= {"tables": tables, "demonstration": is_demonstration, "notices": plan.notices}
     write(report.page(found, models, links, **about), folder, "comparison.html")
@@ -398,8 +386,7 @@ def write_page(plan: Plan, table: pl.DataFrame, *, folder: Path, run: Path, **ab
 
 
 def policies(plan: Plan, table: pl.DataFrame) -> pl.DataFrame:
-    """A row for each arm with its means over seeds, and one for each difference: the paper's
-    figures, by both templates, and quality."""
+    """The paper's figures by both templates, and quality: a row for each arm, means over seeds, and each difference."""
     harms = [(name, scorer) for scorer in PAPER_SCORERS for name in ("neutral_mean", "neutral_variance")]
     keys = [key_of(name, scorer, template) for template in reversed(TEMPLATES) for name, scorer in harms]
     keys = [key for key in (*keys, *report.QUALITIES) if key in table["figure"]]

@@ -116,10 +116,8 @@ def run(config: Config) -> float | None:
 
     folder = "-".join(["kge", data.name, model.name, kge.sensitive.rsplit("/", 1)[-1]])
     with open_job(config, folder, [source, *foreign]) as job:
-        if is_trained:
-            trained = train()
-        else:
-            trained = [job.stage("import", keep_embeddings, *foreign, names[0], using=in_folder())]
+        theirs = (*foreign, names[0])
+        trained = train() if is_trained else [job.stage("import", keep_embeddings, *theirs, using=in_folder())]
         trainings = measure(trained)
         changes = job.stage("changes", change_scores, question, names, after=trained, using=in_folder())
         mitigated = {}
@@ -152,9 +150,8 @@ def run(config: Config) -> float | None:
                 job.tracking.table("professions", professions.table())
             job.record_plots()
             say_verdict(said.facts()["verdict"])
-            tables: list[Table | None] = [
-                profession_list(ends(professions.table(), 5 if job.brief else 20), question.names, "")
-            ]
+            size = 5 if job.brief else 20
+            tables: list[Table | None] = [profession_list(ends(professions.table(), size), question.names, "")]
             tables += [] if job.brief else [effects(job.figures.table)]
             say("\n" + "\n\n".join(as_text(one, 110) for one in tables if one))
             say(f"  report      {job.folder / 'kge.html'}")
@@ -324,22 +321,14 @@ def keep_embeddings(
     return dict(network.facts)
 
 
-# Embeddings that another program trained
-
-
 def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.ndarray]:
     """The triples of a graph for which a folder has vectors, and the vectors of its entities (n, dimension) and
     relations (m, dimension), float32, in its order.
 
     The folder has entities.npy and relations.npy, a row a vector, and entities.txt and relations.txt, an id a line.
-    Raises MitigateError for missing or damaged files, ids that repeat, numbers that are not finite, and where less than
-    half of the test triples, or none of a split, have vectors."""
+    Raises MitigateError for damaged files, ids that repeat, and where under half of the test triples have vectors."""
     place = path_of(path, "foreign", "FOLDER, with entities.npy, relations.npy, entities.txt, relations.txt", "model")
     (entities, of_entities), (relations, of_relations) = (_vectors(place, part) for part in ("entities", "relations"))
-    if of_entities.shape[1] != of_relations.shape[1]:
-        raise MitigateError(
-            f"{path}: vectors of {of_entities.shape[1]} and of {of_relations.shape[1]} numbers; give those of one model"
-        )
     kept = {}
     for split in SPLITS:
         ids = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, split).tolist()]
@@ -354,8 +343,8 @@ def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.
         of_entity = dict(zip(graph.entities, graph.entity_names, strict=True))
         of_relation = dict(zip(graph.relations, graph.relation_names, strict=True))
         graph = build_graph(kept, of_entity, of_relation, [*graph.notices, notice])
-    in_order = [entities[id_] for id_ in graph.entities], [relations[id_] for id_ in graph.relations]
-    return graph, of_entities[in_order[0]], of_relations[in_order[1]]
+    rows = ([entities[name] for name in graph.entities], [relations[name] for name in graph.relations])
+    return graph, of_entities[rows[0]], of_relations[rows[1]]
 
 
 def _vectors(folder: Path, part: str) -> tuple[dict[str, int], np.ndarray]:
