@@ -48,6 +48,7 @@ def check(folder: Path, generator: Comet | LanguageModel, wording: str) -> None:
     best = [beams[0] for beams in generator.search(prompts, max_length=6)]
     assert [generator.decode(beam.tokens) for beam in best] == whole["tail"].to_list()
     assert [beam.log_prob for beam in best] == pytest.approx(whole["log_prob"].to_list(), abs=1e-3)
+    assert "not trained here: train it (train=true)" in (folder / "report.html").read_text()
     held_out = pl.read_parquet(folder / "likelihood.parquet").head(20)
     prompts = generator.prompts(held_out["head"].to_list(), [asked[relation] for relation in held_out["relation"]])
     tails = generator.tails(held_out["tail"].to_list())

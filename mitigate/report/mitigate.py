@@ -40,6 +40,7 @@ ONE_RUN = "There is one run of each: another training with another seed could di
 ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
 BASELINE = "This is a baseline: run a policy and its control with the same settings to compare with it."
 TRAIN = "Train longer (trainer.max_steps, trainer.max_epochs), or on more triples."
+AS_IT_IS = "The model was not trained here: train it (train=true), or choose another form of prompts (model.prompt)."
 LIMITS = (
     sections.PROXIES,
     "This is one training run. A claim about a policy needs five seeds or more of it, of none and of the policy's "
@@ -89,7 +90,8 @@ def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[s
     said = "; ".join(cost)
     if reason := no_conclusion({"": [results], **{f"“{name}”": [found] for name, found in others.items()}}):
         why = reason.partition(": ")[2]
-        return Verdict(OPEN, f"{why[0].upper()}{why[1:]} {TRAIN}", said)
+        advice = TRAIN if results.get("training/steps") else AS_IT_IS
+        return Verdict(OPEN, f"{why[0].upper()}{why[1:]} {advice}", said)
     harms = [key for key in headlines([results], scorers[-1:]) if key not in HEADLINES]
     if not harms:
         return Verdict("No harm was measured", "", said)
