@@ -2,7 +2,7 @@
 prompt, and measures all decodings of a model on it. It goes on where it stopped.
 
     python benchmarks/plan3.py readers --data DIR --lm LM --work FOLDER    fits the readers, once (minutes)
-    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [--part test] [-- further settings]
+    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [--part test|replication] [-- further settings]
     python benchmarks/plan3.py table                                       the screening as Markdown
 
 LM: the folder of the converted SmolLM2 that smollm.py (in the tag v0.2.0) prints. A finished model is a row of
@@ -53,11 +53,19 @@ from mitigate.words.targets import PAPER
 
 CSV = Path(__file__).with_name("plan3.csv")
 TOP, KS = 10, (1, 3, 5, 10)
+LM_STATES = ("_target_=benchmarks.lm_states.PeopleValidLM", "folder={heads}/{half}_lm/people_valid")
 SETTINGS = (
     *("experiment=cn100k_cpu", "trainer.max_epochs=1000", "trainer.max_steps=743", "tracking=none", "probe.heads=2000"),
     *(f"score.critic.folder={HEADS}/first/people_valid", "probe.precision=bf16"),
-    f"score.people_valid.folder={HEADS}/second_lm/people_valid",
+    *(f"score.people_valid.{setting}".format(heads=HEADS, half="second") for setting in LM_STATES),
+    "+score.people_valid.base={lm}",
 )
+SETTINGS_LM = (
+    *("experiment=cn100k_lm", "model.base={lm}", "trainer.max_steps=480", "tracking=none", "probe.heads=2000"),
+    *(f"score.critic.{setting}".format(heads=HEADS, half="first") for setting in LM_STATES),
+    *("+score.critic.base={lm}", f"score.people_valid.folder={HEADS}/second/people_valid"),
+)
+"""Of SmolLM2: its critic reads by SmolLM2's states and the reader of validity by MiniLM's, as in plan2.md."""
 HEADS_ALONE = "policy.scope=person_heads"
 MODELS: Mapping[str, tuple[str, ...]] = {
     "none": ("policy=none",),
@@ -89,6 +97,7 @@ class Part:
     relations: Sequence[str]  # none: all 34
     thirds: Sequence[int]
     games: Sequence[str] = ()
+    settings: Sequence[str] = SETTINGS
 
     def decodings(self, model: str) -> list[str]:
         """The decodings of a model; the first is as it is."""
@@ -102,6 +111,9 @@ class Part:
 PARTS = {
     "screening": Part(CSV, (11, 12, 13), tuple(MODELS), 40, RELATIONS2, (0,), GAMES),
     "test": Part(CSV.with_name("plan3_test.csv"), (31, 32, 33, 34, 35), ("none", "both_neutral"), 20, (), (1, 2)),
+    "replication": Part(
+        CSV.with_name("plan3_replication.csv"), (41, 42, 43), ("none",), 20, RELATIONS2, (1,), settings=SETTINGS_LM
+    ),
 }
 
 
@@ -172,12 +184,12 @@ def run(given: argparse.Namespace, part: Part) -> None:
 
 def rows_of(seed: int, model: str, part: Part, given: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of a model's decodings."""
-    people = ("score.people_valid._target_=benchmarks.lm_states.PeopleValidLM", f"+score.people_valid.base={given.lm}")
-    where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", *people, f"seed={seed}")
+    where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", f"seed={seed}")
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         # The critic is configured with the policy `critic`; a model's own policy follows below.
         relations = [f"probe.relations=[{','.join(part.relations)}]"] if part.relations else []
-        settings = [*SETTINGS, *relations, *where, *MODELS[model], *given.more]
+        of_part = [setting.format(lm=given.lm) for setting in part.settings]
+        settings = [*of_part, *relations, *where, *MODELS[model], *given.more]
         config = configured(compose("config", settings))
         critic = Scorers(config.score).critic(Critic("critic"))
         plan = make_plan(config, Scorers(config.score))
