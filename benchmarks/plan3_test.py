@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("what", choices=["power", "sequence"])
     parser.add_argument("--csv", type=Path, default=CSV)
     parser.add_argument("pairs", nargs="*", help="policy=control, as tagged/as_is=random_tagged/as_is")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     rows = pl.read_csv(given.csv)
     pairs = dict(pair.split("=") for pair in given.pairs)
     print(power(rows) if given.what == "power" else sequence(rows, pairs))

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from mitigate.errors import MitigateError, one_of
-from mitigate.files import digest_of, write
+from mitigate.errors import MitigateError, counted, one_of
+from mitigate.files import digest_of, frame_of, write
 from mitigate.finished import open_run, read_runs, short_names
 from mitigate.load.ratings import rated_sets, read_answers, read_beside
 from mitigate.load.statements import find_root
@@ -26,19 +26,31 @@ from mitigate.measure import agreement
 from mitigate.measure.base import ENDS, bounds
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, mean_over_targets
 from mitigate.measure.results import keyed, of_study
-from mitigate.package_data import frame_of
-from mitigate.recipes.config import Config
+from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
-from mitigate.recipes.scorers import Scorers
 from mitigate.report import plots
-from mitigate.report.page import OPEN, Number, Page, Part, Picture, Section, environment
+from mitigate.report.page import (
+    OPEN,
+    Column,
+    Number,
+    Page,
+    Part,
+    Picture,
+    Section,
+    Table,
+    as_text,
+    environment,
+    figures,
+    grouped,
+    number,
+    signed,
+    text,
+)
 from mitigate.report.page import write as write_page
 from mitigate.report.sections import PROXIES, each, scorers_beside_people
-from mitigate.report.table import Column, Table, as_text, figures, grouped, number, signed, text
 from mitigate.stages import as_parquet, in_folder
 from mitigate.triples import NEUTRAL, OTHER, LabelCache, Scorer
 from mitigate.verbalise import mask_column
-from mitigate.words.outside_text import counted
 from mitigate.words.relations import relations as all_relations
 from mitigate.words.targets import PAPER, TargetList, ordered
 
@@ -101,7 +113,7 @@ def make_survey(config: Config) -> None:
             raise MitigateError(
                 f"data={config.data.name} has no statements for a survey; set data=statements data.path={path}"
             )
-        pool, notices = statements_of_file(loaded.rows, Path(path).name.split(".")[0], TOP, seed), loaded.notices
+        pool, notices = statements_of_file(loaded.rows, Path(path).name.split(".")[0], seed), loaded.notices
     if not folders or config.named_targets() is not None:
         target_list, others = config.target_list()
         notices = [*notices, *others]
@@ -157,10 +169,11 @@ def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: in
     return pool
 
 
-def statements_of_file(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
-    """Draw `top` statements of each target at random, in the columns of statements_of_runs; they have no relation."""
+def statements_of_file(statements: pl.DataFrame, source: str, seed: int) -> pl.DataFrame:
+    """The distinct statements of a file in the columns of statements_of_runs, without a relation; their ranks are drawn
+    at random."""
     drawn = statements.unique(["target", "statement"], maintain_order=True).sample(fraction=1, shuffle=True, seed=seed)
-    ranked = drawn.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target")).filter(pl.col("rank") <= top)
+    ranked = drawn.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target"))
     named = pl.lit(source).alias("source"), pl.lit(None, pl.String).alias("relation")
     return ranked.with_columns(*named).select("source", "category", "statement", *CELL)
 
@@ -230,7 +243,7 @@ def render_survey(survey: Mapping[str, Any], pay: str | None = None, contact: st
 def say_survey(folder: Path, survey: Mapping[str, Any], key: pl.DataFrame, size: int) -> None:
     """Print the sizes, and how to use the survey."""
     for source, count in key.group_by("source").len().sort("source").rows():
-        fewer = f", no more among the best {TOP} of each target and relation" if count < size else ""
+        fewer = f" (fewer than humans.size={size:,}: there are no more to draw from)" if count < size else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {survey['items']:>7,} to rate; a statement that several models generate is rated once")
     hours, raters = survey["hours"], survey["raters"]
