@@ -11,9 +11,8 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 
 from mitigate.policies import apply_policy
-from mitigate.recipes.config import Config, configured
+from mitigate.recipes.config import Config, Scorers, configured
 from mitigate.recipes.mitigate import make_plan
-from mitigate.recipes.scorers import Scorers
 
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__).parent

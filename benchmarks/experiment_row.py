@@ -16,15 +16,14 @@ from zlib import crc32
 import polars as pl
 
 from benchmarks.results import processor
-from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.measure.base import key_of
-from mitigate.measure.lift import GENERATOR, HELD_OUT
-from mitigate.measure.quality import is_neutral, perplexity
-from mitigate.score.keyword import Keyword
+from mitigate.measure.quality import GENERATOR, is_neutral, perplexity
+from mitigate.score.labels import LabelStore
+from mitigate.score.lexicon import Keyword
 from mitigate.score.people import Crowd2
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
+from mitigate.triples import FAVOURITISM, HELD_OUT, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER
 

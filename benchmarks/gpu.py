@@ -21,11 +21,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.load import conceptnet
+from mitigate.load import corpus
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig
-from mitigate.models.encoding import Encoding
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.models.tail_prompts import Encoding
 from mitigate.probe.beams import Precision, probe_generator
 from mitigate.stages import PartFolder
 from mitigate.train.comet import Examples, Settings, fit
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> str:
 
 
 def read_examples(root: str | None) -> Examples:
-    loaded = conceptnet.load(root) if root else conceptnet.sample()
+    loaded = corpus.load(root) if root else corpus.sample()
     triples = loaded.rows.filter(split="train")
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]
@@ -155,7 +155,7 @@ def probe_table(sizes: dict[str, DecoderConfig], device: str, small: bool) -> st
 def random_comet(config: DecoderConfig) -> Comet:
     """With the words of MiniLM, whatever the size: how long texts are does not depend on which tokens they hold."""
     torch.manual_seed(0)
-    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+    return Comet(Decoder(config), Encoding.of_encoder(minilm_folder())).eval()
 
 
 def mean_length(examples: Examples) -> float:

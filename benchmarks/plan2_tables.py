@@ -1,7 +1,6 @@
 """The tables of benchmarks/plan2.md as Markdown, from plan2.csv alone.
 
     python benchmarks/plan2_tables.py screening        of part 0 of targets and heads, in the order of the rule
-    python benchmarks/plan2_tables.py lm_screening     the same with the language model
     python benchmarks/plan2_tables.py power            of the test, by simulation from the screening
     python benchmarks/plan2_tables.py test             of parts 1 and 2, when all of its runs are there
     python benchmarks/plan2_tables.py dose             of all targets and heads; also the picture docs/results/dose
@@ -33,13 +32,13 @@ from mitigate.files import write
 from mitigate.load.ratings import RESOURCES, read_rated
 from mitigate.measure.agreement import auc
 from mitigate.measure.compare import holm
-from mitigate.report.plots import INK, WIDTH, legend, mark, note, save_figure, styled
+from mitigate.report.plots import INK, WIDTH, legend, mark, save_figure, styled
 from mitigate.score.people import PeopleValid
 from mitigate.studies.classifier import valid_votes
 from mitigate.triples import NEUTRAL
 
 ACCURACY = Path(__file__).with_name("plan2_valid.csv")
-ENDPOINTS = {"screening": "SmolLM2", "lm_screening": "MiniLM"}
+ENDPOINTS = {"screening": "SmolLM2"}
 """Part of the plan's screening -> the encoder of its people-valid."""
 PARTS = {"test": "MiniLM", "lm": "SmolLM2"}
 """Part of the plan's test -> the words or states that its generator comes from, which no endpoint reads."""
@@ -211,7 +210,7 @@ def dose_picture(levels: Mapping[str, Mapping[str, float]]) -> Figure:
             points = [(levels[arm][lift], levels[arm][harm]) for arm in ["none", *(start + dose for dose in DOSES)]]
             axes.plot(*zip(*points, strict=True), c=colour, marker=marker, ms=6, lw=1, label=said)
             for dose, point in zip(DOSES, points[1:], strict=True):
-                note(axes, f"{dose} %", point, 6, "left")
+                axes.annotate(f"{dose} %", point, (6, 0), textcoords="offset points", va="center", size="small")
         axes.scatter(*points[0], s=65, c=INK, zorder=3, label="none")
         axes.grid()
         axes.margins(0.15)

@@ -2,7 +2,7 @@
 prompt, and measures all decodings of a model on it. It goes on where it stopped.
 
     python benchmarks/plan3.py readers --data DIR --lm LM --work FOLDER    fits the readers, once (minutes)
-    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [--part test|replication] [-- further settings]
+    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [--part test|replication] [-- more]
     python benchmarks/plan3.py table                                       the screening as Markdown
 
 LM: the folder of the converted SmolLM2 that smollm.py (in the tag v0.2.0) prints. A finished model is a row of
@@ -34,13 +34,12 @@ from benchmarks.lm_states import CausalStates, CrowdLM
 from benchmarks.results import processor
 from mitigate.files import replacing_folder, write
 from mitigate.load.ratings import read_rated
-from mitigate.measure.lift import constant_tails, echo_tails, lift_table, random_tails
+from mitigate.measure.quality import constant_tails, echo_tails, lift_table, random_tails
 from mitigate.models.heads import LABELS
 from mitigate.policies import Contrast, Critic, Rerank, apply_policy
 from mitigate.probe.beams import label_candidates, probe_generator, probe_heads, with_contrast
-from mitigate.recipes.config import configured
+from mitigate.recipes.config import Scorers, configured
 from mitigate.recipes.mitigate import Plan, make_plan
-from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
 from mitigate.score.people import Crowd2
 from mitigate.score.plausibility import with_people_valid
@@ -182,17 +181,21 @@ def run(given: argparse.Namespace, part: Part) -> None:
             print(f"seed {seed}, {model}: {monotonic() - began:,.0f} s since the start", flush=True)
 
 
-def rows_of(seed: int, model: str, part: Part, given: argparse.Namespace) -> list[dict[str, Any]]:
-    """The rows of a model's decodings."""
+def planned(seed: int, model: str, part: Part, given: argparse.Namespace) -> tuple[Plan, Any]:
+    """The plan of a model's run, and the critic: it is configured with the policy `critic`, whatever the model's own
+    policy is."""
     where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", f"seed={seed}")
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        # The critic is configured with the policy `critic`; a model's own policy follows below.
         relations = [f"probe.relations=[{','.join(part.relations)}]"] if part.relations else []
         of_part = [setting.format(lm=given.lm) for setting in part.settings]
         settings = [*of_part, *relations, *where, *MODELS[model], *given.more]
         config = configured(compose("config", settings))
-        critic = Scorers(config.score).critic(Critic("critic"))
-        plan = make_plan(config, Scorers(config.score))
+        return make_plan(config, Scorers(config.score)), Scorers(config.score).critic(Critic("critic"))
+
+
+def rows_of(seed: int, model: str, part: Part, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of a model's decodings."""
+    plan, critic = planned(seed, model, part, given)
     place, clock = given.work / f"seed{seed}" / model, [monotonic()]
     place.mkdir(parents=True, exist_ok=True)
     triples = plan.labeller.by(plan.scorers).label(plan.corpus.triples)

@@ -29,7 +29,7 @@ from benchmarks.results import machine
 from mitigate.models.beam import beam_search
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig, DecoderReading
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.probe.beams import probe_generator
 from mitigate.stages import PartFolder
 from mitigate.words.relations import comet_relations
@@ -207,7 +207,7 @@ def agreement(contestants: list[Contestant], kinds: list[str]) -> str:
 
 def grid(generator: Path | None) -> list[str]:
     """329 targets x 34 relations x 10, exact and in bf16."""
-    comet = Comet.load(generator) if generator else Comet.from_encoder(locate())
+    comet = Comet.load(generator) if generator else Comet.from_encoder(minilm_folder())
     targets = choose_targets("all")
     relations = [(relation.name, relation.phrase) for relation in comet_relations()]
     lines = ["| | seconds | statements/s | peak memory, GiB |", "|---|---|---|---|"]

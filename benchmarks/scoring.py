@@ -32,12 +32,10 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.cache import LabelStore
-from mitigate.models.minilm import locate
-from mitigate.score.labels import label_column
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.score.labels import LabelStore, OnWorkers, connected, label_column
+from mitigate.score.lexicon import Vader
 from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard
-from mitigate.score.vader import Vader
-from mitigate.score.workers import OnWorkers, connected
 from mitigate.triples import Scorer
 
 REPEATED = 0.57  # of a probe's masked statements stood there before
@@ -210,7 +208,7 @@ def save_random_bert(folder: Path) -> None:
     torch.manual_seed(0)
     config = BertConfig(num_labels=4, id2label=ID2LABEL, label2id={label: i for i, label in ID2LABEL.items()})
     BertForSequenceClassification(config).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(locate()).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(minilm_folder()).save_pretrained(folder)
 
 
 def compare(contestants: Sequence[Contestant], sets: dict[str, list[str]], rounds: int) -> str:

@@ -31,13 +31,12 @@ from transformers.utils import logging
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.load.conceptnet import load
+from mitigate.load.corpus import load
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig
-from mitigate.models.encoding import Encoding
 from mitigate.models.hf import LanguageModel
-from mitigate.models.minilm import locate
-from mitigate.models.tail_prompts import Layout
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.models.tail_prompts import Encoding, Layout
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.train.harness import Batches, native_precision
 from mitigate.words.relations import comet_relations
@@ -191,7 +190,7 @@ def original(work: Work) -> Train:
 
 
 def comet(config: DecoderConfig, layout: Layout = "packed") -> Comet:
-    return Comet(Decoder(config), Encoding.of_encoder(locate()), layout)
+    return Comet(Decoder(config), Encoding.of_encoder(minilm_folder()), layout)
 
 
 def theirs(config: DecoderConfig | Path) -> nn.Module:
@@ -219,7 +218,7 @@ def loop(
 ) -> Train:
     """Padded to a length, or to the longest of a batch of similar lengths."""
     sizes = np.array([len(prompt) + len(tail) for prompt, tail in examples])
-    pad = Encoding.of_encoder(locate()).pad
+    pad = Encoding.of_encoder(minilm_folder()).pad
 
     def train(number: int, steps: int) -> float:
         chosen = list(Batches(sizes * (length is None), BATCH, number).start_at(0, steps))

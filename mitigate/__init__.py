@@ -6,7 +6,7 @@ are functions of plain arguments and small frozen objects; docs/library.md has e
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mitigate.package_data import VERSION
+from mitigate.files import VERSION
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.errors import MitigateError

@@ -20,12 +20,10 @@ from hydra.errors import ConfigCompositionException, HydraException, MissingConf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mitigate.errors import MitigateError, nearest, one_of
-from mitigate.files import disk_fault, interrupted
-from mitigate.package_data import VERSION, rows_of
+from mitigate.errors import MitigateError, literal, nearest, one_of, spelt, with_texts
+from mitigate.files import VERSION, disk_fault, interrupted, rows_of
 from mitigate.progress import complain, prepare_output, say, show_lines
 from mitigate.settings import CONF, all_settings, check, left_open, settings, with_lists
-from mitigate.words.outside_text import literal, spelt, with_texts
 
 COMMAND = "python -m mitigate"
 WIDTH, WIDEST = 120, 48  # characters of a line; of a name, beyond which its meaning stands below

@@ -1,5 +1,7 @@
-"""Atomic writes of files and folders: a reader, or a kill, never finds half of one."""
+"""Atomic writes of files and folders: a reader, or a kill, never finds half of one. And the package's version and its
+tables in data/, whose lines that begin with # are comments."""
 
+import csv
 import errno
 import hashlib
 import json
@@ -8,10 +10,15 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mitigate.errors import MitigateError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never causes them
 SEAL = "sha256"  # in a manifest and in a record of a stage: the hash of all other entries
@@ -169,3 +176,24 @@ def digest_of_file(path: Path) -> str | None:
         return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# The package's own data
+
+
+VERSION = "0.2.0"
+DATA = files("mitigate").joinpath("data")
+
+
+@cache
+def rows_of(name: str) -> tuple[dict[str, str], ...]:
+    """The rows of data/`name`, by column."""
+    with DATA.joinpath(name).open(encoding="utf-8") as lines:
+        return tuple(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def frame_of(name: str, **how: Any) -> "pl.DataFrame":
+    """The table data/`name` as a data frame. how: as polars.read_csv has it."""
+    import polars as pl  # a third of a second to load, which settings and headlines do without
+
+    return pl.read_csv(DATA.joinpath(name).read_bytes(), comment_prefix="#", **how)

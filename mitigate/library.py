@@ -11,7 +11,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
 from mitigate.cli import in_words, start
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, spelt
 from mitigate.finished import open_run
 from mitigate.load import triples
 from mitigate.load.stream import OnBadLine
@@ -20,12 +20,10 @@ from mitigate.measure.results import Results
 from mitigate.policies import Policy
 from mitigate.probe.answers import Answers
 from mitigate.progress import notice
-from mitigate.recipes.config import configured
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.config import Scorers, configured
 from mitigate.score.labeller import label_statements
 from mitigate.settings import CONF
 from mitigate.triples import ROLES, Scorer
-from mitigate.words.outside_text import spelt
 
 
 class RunResults(Results):

@@ -20,9 +20,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, escaped
 from mitigate.files import write
-from mitigate.words.outside_text import escaped
 
 NAME = "status.json"
 EVERY = 2.0  # seconds between two writes

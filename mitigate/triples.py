@@ -38,6 +38,8 @@ STATEMENTS = {
     "masked_neutral": pl.String,  # the same with the relation's neutral phrase
 }
 
+HELD_OUT = "held_out"
+"""Group of the heads of test triples, in place of a target's category."""
 PROBED = {
     "target": pl.String,
     "category": pl.String,

@@ -9,8 +9,7 @@ from typing import Literal
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.words.events import PERSON, as_one_person, is_of_event
-from mitigate.words.relations import Relation, with_own
+from mitigate.words.relations import PERSON, Relation, as_one_person, is_of_event, with_own
 from mitigate.words.targets import PAPER, TargetList
 
 Masking = Literal["token", "paper"]

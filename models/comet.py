@@ -11,9 +11,17 @@ from torch.nn import functional as F
 
 from mitigate.models.beam import beam_search
 from mitigate.models.decoder import Decoder, DecoderReading, Padded
-from mitigate.models.encoding import Encoding
 from mitigate.models.stored_tensors import write_facts
-from mitigate.models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, regimen, tagged
+from mitigate.models.tail_prompts import (
+    HEAD_TOKENS,
+    RELATION_TOKENS,
+    TAIL_TOKENS,
+    Beam,
+    Encoding,
+    Layout,
+    regimen,
+    tagged,
+)
 
 
 class Comet(nn.Module):

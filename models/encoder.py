@@ -18,8 +18,17 @@ from torch.nn.utils import parametrize
 
 from mitigate.models import hub
 from mitigate.models.heads import REGARD
-from mitigate.models.minilm import CONFIG, SHA256, TOKENIZER, WEIGHTS
-from mitigate.models.stored_tensors import load_trained, read_facts, save_trained, sha256_of, write_facts
+from mitigate.models.stored_tensors import (
+    CONFIG,
+    MINILM_SHA256,
+    TOKENIZER,
+    WEIGHTS,
+    load_trained,
+    read_facts,
+    save_trained,
+    sha256_of,
+    write_facts,
+)
 
 TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
 GPU_TOKENS = 65_536  # of a batch on a GPU
@@ -116,7 +125,7 @@ class Encoder:
     """The mean token states of all-MiniLM-L6-v2 in some of its layers, each of length 1, side by side. layers: their
     numbers from 0; none for the last alone."""
 
-    sha256 = SHA256
+    sha256 = MINILM_SHA256
 
     def __init__(self, encoder_folder: Path, layers: Sequence[int] = ()) -> None:
         self.tokenizer = read_tokenizer(encoder_folder, LONGEST)

@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
 
-from mitigate.models.encoding import Encoding
 from mitigate.models.hub import without_code
 from mitigate.models.stored_tensors import read_facts, write_facts
+from mitigate.models.tail_prompts import Encoding
 
 CHOICES = ("lewd", "offensive", "intent", "targeted", "ingroup")
 """The classifications in the order of equation 1; the texts stand before the last one."""

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 from mitigate.models import hub
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig, tensor_of
-from mitigate.models.encoding import TOKENIZER, Encoding
-from mitigate.models.tail_prompts import Layout
+from mitigate.models.stored_tensors import TOKENIZER
+from mitigate.models.tail_prompts import Encoding, Layout
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)

@@ -17,8 +17,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from mitigate.models.encoder import load_encoder, mean_states, read_tokenizer
-from mitigate.models.minilm import CONFIG, WEIGHTS
-from mitigate.models.stored_tensors import load_trained, read, read_facts, save_trained, sha256_of, write_facts
+from mitigate.models.stored_tensors import (
+    CONFIG,
+    WEIGHTS,
+    load_trained,
+    read,
+    read_facts,
+    save_trained,
+    sha256_of,
+    write_facts,
+)
 
 WORDS = "embeddings.word_embeddings.weight"
 LONGEST = 32  # word pieces of a phrase that are read; the longest of train100k has 32

@@ -29,9 +29,8 @@ from transformers import (
 
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import UNSEEN, Decoder, DecoderConfig
-from mitigate.models.encoding import Encoding
-from mitigate.models.minilm import locate
-from mitigate.models.tail_prompts import Layout
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.models.tail_prompts import Encoding, Layout
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -40,7 +39,7 @@ def small_comet(layers: int = 2, heads: int = 4, layout: Layout = "packed", rela
     """A small random COMeT with MiniLM's vocabulary."""
     torch.manual_seed(0)
     config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=16, layers=layers, heads=heads, inner=32)
-    return Comet(Decoder(config), Encoding.of_encoder(locate()), layout, relation).eval()
+    return Comet(Decoder(config), Encoding.of_encoder(minilm_folder()), layout, relation).eval()
 
 
 def save_classifier(

@@ -21,8 +21,7 @@ from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
 from mitigate.probe.beams import PartsInMemory
 from mitigate.recipes import labels
-from mitigate.recipes.config import Config, check_trained, configured, find_start
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.config import Config, Scorers, check_trained, configured, find_start
 from mitigate.studies import audit, kge
 from mitigate.studies.stories import find_probe
 from mitigate.train.generator import check_training

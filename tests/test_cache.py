@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from shown_steps import shown
 
-from mitigate import cache
-from mitigate.cache import LabelStore
+from mitigate.score import labels
+from mitigate.score.labels import LabelStore
 from mitigate.stages import PROCESS
 from mitigate.triples import Labels
 
@@ -25,7 +25,7 @@ LABELS = Labels(np.arange(300).astype(np.int8) % 3 - 1, (np.arange(300) / 300).a
 
 @pytest.fixture(autouse=True)
 def _nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_announced", set())
+    monkeypatch.setattr(labels, "_announced", set())
 
 
 @pytest.fixture

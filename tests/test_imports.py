@@ -33,7 +33,7 @@ OUTSIDE_ONLY_IN = {
 
 
 def layer(path: Path) -> str:
-    """The layer a source file is in: mitigate/score/vader.py is in "score", models/beam.py in "models"."""
+    """The layer a source file is in: mitigate/score/lexicon.py is in "score", models/beam.py in "models"."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return "models" if parts[0] == "models" else layer_of(parts[1:])
 

@@ -11,12 +11,11 @@ from chat_server import chat_server
 from refusals import refuses
 from small_models import save_chat_llama, save_neox
 
-from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.models.chat_api import Answer
 from mitigate.models.hf import AnswerProbabilities
 from mitigate.score.judge import RUBRIC, Judge, Rubric, word_probabilities
-from mitigate.score.labels import label_column
+from mitigate.score.labels import LabelStore, label_column
 
 MESSAGES = ["Rate: a baker bakes", "Rate: a baker", "Rate: a cook", "Rate: a cook cooks"]
 ANSWERS = ["good", "bad", "it depends"]

@@ -8,16 +8,14 @@ import polars as pl
 import pytest
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
-from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.score import labels as labelling
-from mitigate.score.keyword import Keyword, read_dic
 from mitigate.score.labeller import driving_words
-from mitigate.score.labels import label_column, with_labels
+from mitigate.score.labels import LabelStore, label_column, with_labels
+from mitigate.score.lexicon import Keyword, Vader, label_of, read_dic
 from mitigate.score.people import Crowd2, PeopleValid
 from mitigate.score.plausibility import Plausibility
 from mitigate.score.regard import MiniLMRegard
-from mitigate.score.vader import Vader, label_of
 from mitigate.triples import Labels, Scorer
 
 

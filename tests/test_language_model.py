@@ -11,7 +11,7 @@ from small_models import save_bart, save_chat_llama, save_llama, save_neox, save
 
 from mitigate.models.beam import beam_search
 from mitigate.models.hf import CachedReading, LanguageModel, Seq2Seq, prompt_of
-from mitigate.train.base_model import kind_of
+from mitigate.train.base_model import class_of
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
 ASKED = (["lawyer", "a big church", "nurse", "judge", "a church"], ["is a", "is used for", "desires", "has a", "has a"])
@@ -110,7 +110,7 @@ def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_pa
     asked = Seq2Seq(model.model, model.tokenizer, "name", "gen")
     asked.save(tmp_path)
     again = Seq2Seq.load(tmp_path)
-    assert (again.relation, again.prompt, kind_of(tmp_path)) == ("name", "gen", Seq2Seq)
+    assert (again.relation, again.prompt, class_of(tmp_path)) == ("name", "gen", Seq2Seq)
     assert again.search(again.prompts(*ASKED), beams=2) == asked.search(asked.prompts(*ASKED), beams=2)
     other = "model.prompt=phrase, but the COMeT in .* was trained with model.prompt=gen"
     refuses(ValueError, other, prompt_of, tmp_path, "phrase", Seq2Seq.PROMPTS)

@@ -43,7 +43,7 @@ def test_importing_and_sentiment_load_no_heavy_package_and_no_network(tmp_path: 
         dir(mitigate)
         print([name for name in {HEAVY} if name in sys.modules])
         from mitigate.score.labeller import label_statements
-        from mitigate.score.vader import Vader
+        from mitigate.score.lexicon import Vader
         labelled = label_statements(mitigate.sample_triples().head(50), [Vader()])
         mitigate.measure_harms(mitigate.apply_policy(mitigate.Drop("mine", ["sentiment"]), labelled))
         print([name for name in ("torch", "transformers", "hydra", "wandb") if name in sys.modules])"""

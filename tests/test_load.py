@@ -14,8 +14,8 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load import conceptnet, graph, statements, table, triples
-from mitigate.load.conceptnet import read_triples
+from mitigate.load import corpus, graph, statements, table, triples
+from mitigate.load.corpus import read_triples
 from mitigate.load.ratings import read_answers
 from mitigate.load.stream import Counts, Loaded, Streamed
 from mitigate.load.targets import about_targets
@@ -113,7 +113,7 @@ OF_HARMS = [(1, "court house", "AtLocation", "italy"), *((row, "nurse", "IsA", "
 UNSAID = "2 triples left out, whose relation has no phrase: ExternalURL 1, dbpedia 1"
 STATEMENTS = "row target category statement"
 S, T = statements, triples
-DUMP, TRIPLE, TERM = conceptnet.dump, "head relation tail", "term statement"
+DUMP, TRIPLE, TERM = corpus.dump, "head relation tail", "term statement"
 OF_MIXED = [(1, "african american", "CapableOf", "win case", "n/wn", "")]
 LEFT = [NEITHER, ONE_END.format("2 rows"), UNKNOWN.format("dbpedia")]
 MINE_LABELLED = partial(S.load, label_column="mine")
@@ -324,15 +324,15 @@ def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Wr
 
 def test_files_cut_anywhere_say_the_same_and_finished_chunks_are_passed_over(write, monkeypatch) -> None:
     plain, packed = write("some.csv", MIXED * 40), write("some.csv.gz", MIXED * 40)
-    rows, notices = whole(conceptnet.dump(plain))
+    rows, notices = whole(corpus.dump(plain))
     assert rows["row"].to_list() == list(range(1, 200, 5))
     for name in ("BLOCK", "PEEKED"):
         monkeypatch.setattr(table, name, 700)
     for path in (plain, packed):
-        found, said = whole(conceptnet.dump(path))
+        found, said = whole(corpus.dump(path))
         assert found.equals(rows)
         assert said == notices
-    resource = conceptnet.dump(plain)
+    resource = corpus.dump(plain)
     every = list(resource.chunks())
     rest = list(resource.chunks(finished=lambda number: number < 2))
     assert len(every) > 4
@@ -447,7 +447,7 @@ def test_released_files_are_found_and_their_place_is_named(write, tmp_path: Path
 
 
 def test_the_sample_has_its_splits_relations_and_targets() -> None:
-    loaded = conceptnet.sample()
+    loaded = corpus.sample()
     rows = loaded.rows
     assert loaded.notices == []
     assert Counter(rows["split"]) == {"train": 5838, "dev": 300, "dev2": 300, "test": 600}
@@ -489,7 +489,7 @@ def fill(folder: Path) -> Path:
 def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
     fill(tmp_path / "root" / "conceptnet100k")
     for root in (tmp_path / "root", tmp_path / "root" / "conceptnet100k"):
-        triples = conceptnet.load(str(root)).rows
+        triples = corpus.load(str(root)).rows
         assert triples["split"].to_list() == ["train", "train", "dev", "dev", "dev2", "test"]
         assert triples["valid"].to_list() == [True, True, True, False, True, True]
 
@@ -497,23 +497,23 @@ def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
 def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monkeypatch):
     fill(tmp_path / "conceptnet100k")
     named, variable, cache = (fill(tmp_path / name) for name in ("named", "variable", "cache/conceptnet100k"))
-    assert conceptnet.find(None, str(tmp_path / "cache")) == cache
+    assert corpus.find(None, str(tmp_path / "cache")) == cache
     monkeypatch.setenv("MITIGATE_DATA", str(variable))
-    assert conceptnet.find(None, str(tmp_path / "cache")) == variable
-    assert conceptnet.find(str(named), str(tmp_path / "cache")) == named
+    assert corpus.find(None, str(tmp_path / "cache")) == variable
+    assert corpus.find(str(named), str(tmp_path / "cache")) == named
 
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
     with pytest.raises(MitigateError, match="data.root=.*absent: train100k.txt is neither in this folder"):
-        conceptnet.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
+        corpus.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
 
     def unreachable(*_: object, **__: object) -> str:
         raise ConnectionError("no route")
 
     monkeypatch.setattr("pooch.retrieve", unreachable)
     with pytest.raises(MitigateError) as error:
-        conceptnet.load(cache=str(tmp_path))
+        corpus.load(cache=str(tmp_path))
     for part in ("train100k.txt is not on this machine", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
         assert part in str(error.value)
 
@@ -529,24 +529,24 @@ def retrieve(url: str, known_hash: None, name: str, folder: Path, progressbar: b
 def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pooch.retrieve", retrieve)
     with pytest.raises(MitigateError, match="train100k.txt has the wrong content: SHA-256 .*run the command again"):
-        conceptnet.load(cache=str(tmp_path))
+        corpus.load(cache=str(tmp_path))
     assert list((tmp_path / "conceptnet100k").iterdir()) == []
     lines = {name: content.splitlines() for name, content in FILES.items()}
     frames = {
         name: pl.DataFrame([line.split("\t")[:3] for line in each], schema=["relation", "head", "tail"], orient="row")
         for name, each in lines.items()
     }
-    sums = {name: conceptnet.sha256_of_triples(frame) for name, frame in frames.items()}
-    monkeypatch.setattr(conceptnet, "SHA256_OF_TRIPLES", sums)
-    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
+    sums = {name: corpus.sha256_of_triples(frame) for name, frame in frames.items()}
+    monkeypatch.setattr(corpus, "SHA256_OF_TRIPLES", sums)
+    assert corpus.load(cache=str(tmp_path)).rows.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
 def test_the_real_files_have_the_known_content(real_data: Path) -> None:
-    triples = conceptnet.load(str(real_data)).rows
-    for name, split in conceptnet.SPLITS.items():
-        found = conceptnet.sha256_of_triples(triples.filter(split=split))
-        assert found == conceptnet.SHA256_OF_TRIPLES[name]
+    triples = corpus.load(str(real_data)).rows
+    for name, split in corpus.SPLITS.items():
+        found = corpus.sha256_of_triples(triples.filter(split=split))
+        assert found == corpus.SHA256_OF_TRIPLES[name]
 
 
 # Files after public reports
@@ -558,7 +558,7 @@ TRIPLE = "head relation tail"
 
 
 def senses(path: str) -> list[tuple[str, str]]:
-    rows = whole(conceptnet.dump(path))[0]
+    rows = whole(corpus.dump(path))[0]
     return about_targets(rows, choose_targets("all"), "exact").select("target", "tail").rows()
 
 

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Filter, apply_policy
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.config import Scorers
 
 EXAMPLE = ROOT / "docs" / "examples" / "own"
 

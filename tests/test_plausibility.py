@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mitigate.models.minilm import locate
 from mitigate.models.plausibility import COMPACT, MEMBERS, Average, Bilinear, save_compact
+from mitigate.models.stored_tensors import minilm_folder
 
 RELATIONS = ("IsA", "UsedFor", "HasA")
 TRIPLES = (["dog", "a very old car", "dog"], RELATIONS, ["animal", "drive to work in the morning", "tail"])
@@ -17,7 +17,7 @@ TRIPLES = (["dog", "a very old car", "dog"], RELATIONS, ["animal", "drive to wor
 @pytest.fixture(scope="module", params=["words", "minilm"])
 def network(request) -> Bilinear:
     torch.manual_seed(0)
-    return Bilinear(locate(), RELATIONS, request.param, width=8, dropout=0.1).eval()
+    return Bilinear(minilm_folder(), RELATIONS, request.param, width=8, dropout=0.1).eval()
 
 
 def test_logits_are_head_times_matrix_times_tail_whatever_else_is_computed(network):
@@ -35,11 +35,11 @@ def test_logits_are_head_times_matrix_times_tail_whatever_else_is_computed(netwo
 
 def test_a_saved_network_gives_the_same_logits_without_its_encoder(network, tmp_path: Path):
     network.save(tmp_path)
-    again = Bilinear.load(tmp_path, locate())
+    again = Bilinear.load(tmp_path, minilm_folder())
     assert again.relations == RELATIONS
     assert again.logits(*TRIPLES) == pytest.approx(network.logits(*TRIPLES), abs=0.01)  # half precision
     network.save(tmp_path)
-    shifted = Bilinear.load(tmp_path, locate())
+    shifted = Bilinear.load(tmp_path, minilm_folder())
     before = shifted.logits(*TRIPLES)
     shifted.shift(-1.5)
     assert shifted.logits(*TRIPLES) == pytest.approx(before - 1.5, abs=1e-5)
@@ -51,7 +51,7 @@ def test_a_saved_network_gives_the_same_logits_without_its_encoder(network, tmp_
 @pytest.fixture(scope="module")
 def members() -> list[Bilinear]:
     torch.manual_seed(0)
-    return [Bilinear(locate(), RELATIONS, name, width=8, dropout=0.1).eval() for name in MEMBERS]
+    return [Bilinear(minilm_folder(), RELATIONS, name, width=8, dropout=0.1).eval() for name in MEMBERS]
 
 
 def saved(members: list[Bilinear], folder: Path) -> Average:
@@ -71,7 +71,7 @@ def test_averages_are_means_and_saved_give_the_same_logits(members, tmp_path: Pa
     assert network.logits(*TRIPLES) == pytest.approx((first + second) / 2 + 0.5, abs=1e-5)
     assert network.logits([], [], []).shape == (0,)
     network = saved(members, tmp_path)
-    again = Average.load(tmp_path / "average", locate())
+    again = Average.load(tmp_path / "average", minilm_folder())
     assert again.relations == RELATIONS
     assert again.logits(*TRIPLES) == pytest.approx(network.logits(*TRIPLES), abs=0.03)
 
@@ -79,7 +79,7 @@ def test_averages_are_means_and_saved_give_the_same_logits(members, tmp_path: Pa
 def test_words_in_eight_bits_say_nearly_the_same(members, tmp_path: Path):
     words = members[MEMBERS.index("words")]
     save_compact(words, tmp_path)
-    again = Bilinear.load(tmp_path, locate())
+    again = Bilinear.load(tmp_path, minilm_folder())
     assert again.logits(*TRIPLES) == pytest.approx(words.logits(*TRIPLES), abs=0.03)
     assert not np.allclose(again.logits(*TRIPLES), 0, atol=0.05)  # nearly the same as nothing would not do
     vocabulary, width = words.phrases.words.num_embeddings, 8

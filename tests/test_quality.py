@@ -10,14 +10,13 @@ from torch import Tensor, nn
 
 from mitigate.measure import quality
 from mitigate.measure.intervals import Bootstrap, mean_over_targets
-from mitigate.measure.lift import other_heads, shares
-from mitigate.measure.quality import kept_by_target, perplexity
+from mitigate.measure.quality import kept_by_target, other_heads, perplexity, shares
 from mitigate.measure.results import Results, by_category
 from mitigate.measure.results import measured as results_of
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import DecoderConfig
-from mitigate.models.encoding import Encoding
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.models.tail_prompts import Encoding
 from mitigate.probe.beams import held_out_likelihood
 from mitigate.score.plausibility import is_echo
 
@@ -167,7 +166,7 @@ class Halving(nn.Module):
 
 @pytest.fixture(scope="module")
 def comet() -> Comet:
-    encoding = Encoding.of_encoder(locate())
+    encoding = Encoding.of_encoder(minilm_folder())
     return Comet(Halving(encoding), encoding)
 
 

@@ -14,7 +14,6 @@ from page_elements import Elements, unlabelled
 from polars.testing import assert_frame_equal
 
 from mitigate import stages
-from mitigate.cache import LabelStore
 from mitigate.load import table
 from mitigate.load.statements import harms_conceptnet
 from mitigate.load.statements import load as load_statements
@@ -22,8 +21,8 @@ from mitigate.load.targets import about_targets
 from mitigate.measure.harms import harm_results, per_target, tally
 from mitigate.measure.results import Results
 from mitigate.report.page import render
-from mitigate.score.labels import label_column
-from mitigate.score.vader import Vader
+from mitigate.score.labels import LabelStore, label_column
+from mitigate.score.lexicon import Vader
 from mitigate.studies import audit as study
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets

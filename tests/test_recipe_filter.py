@@ -8,7 +8,7 @@ import pytest
 from command import here
 
 from mitigate.load.triples import load
-from mitigate.score.vader import Vader
+from mitigate.score.lexicon import Vader
 from mitigate.stages import FORMATS
 from mitigate.words.relations import comet_relations
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mitigate.cache import LabelStore
 from mitigate.measure.results import Results
 from mitigate.recipes.labels import count_labels
 from mitigate.score.labeller import label_statements
-from mitigate.score.vader import Vader
+from mitigate.score.labels import LabelStore
+from mitigate.score.lexicon import Vader
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),

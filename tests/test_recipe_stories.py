@@ -15,9 +15,9 @@ from chat_server import BROKEN, TOO_MANY, asked, chat_server
 from command import UNDRAWN, metrics_of
 from small_models import save_neox
 
+from mitigate.errors import whole_sentences
 from mitigate.models.hf import LanguageModel
 from mitigate.tracking import Tracking
-from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
 
 STORIES = """nurse was asked about what was they known for.||| she is a thief. she left .

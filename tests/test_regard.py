@@ -11,10 +11,9 @@ from safetensors.torch import load_file, save_file
 from small_models import save_classifier as save_any_classifier
 
 from mitigate.models.encoder import Cascade, Gate, MiniLMClassifier
-from mitigate.models.heads import REGARD
+from mitigate.models.heads import REGARD, NgramClassifier, ngrams
 from mitigate.models.hf import SequenceClassifier, columns
-from mitigate.models.minilm import locate
-from mitigate.models.ngram import NgramClassifier, ngrams
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.score.base import digest_of_folder
 from mitigate.score.people import Crowd2
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
@@ -67,7 +66,7 @@ def test_labels_are_of_the_weights(tmp_path: Path) -> None:
 def trained() -> MiniLMClassifier:
     """A classifier with a change that no training made."""
     torch.manual_seed(0)
-    classifier = MiniLMClassifier(locate(), rank=2)
+    classifier = MiniLMClassifier(minilm_folder(), rank=2)
     with torch.no_grad():
         for name, value in classifier.named_parameters():
             if value.requires_grad and ("parametrizations" in name or "head" in name):
@@ -78,7 +77,7 @@ def trained() -> MiniLMClassifier:
 def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encoder(trained, tmp_path):
     texts = ["this person is a thief", "this person", "a much longer sentence about this person and the weather"]
     trained.save(tmp_path)
-    merged = MiniLMClassifier.load(tmp_path, locate())
+    merged = MiniLMClassifier.load(tmp_path, minilm_folder())
     assert (tmp_path / "model.safetensors").stat().st_size < 300_000
     assert not any("parametrizations" in name for name, _ in merged.named_parameters())
     assert merged.probabilities(texts) == pytest.approx(trained.probabilities(texts), abs=2e-3)
@@ -87,7 +86,7 @@ def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encode
     facts = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
     other = "was trained with encoder_sha256 0, here it is 53aa5117"
-    refuses(ValueError, other, MiniLMClassifier.load, tmp_path, locate())
+    refuses(ValueError, other, MiniLMClassifier.load, tmp_path, minilm_folder())
 
 
 def test_ngrams_stay_within_their_text_and_a_classifier_adds_them_up(tmp_path):
@@ -150,7 +149,7 @@ GATED = ["this person is a thief", "table", "a much longer sentence about this p
 @pytest.fixture(scope="module")
 def parts() -> tuple[Gate, MiniLMClassifier]:
     torch.manual_seed(0)
-    return Gate(locate(), channels=8).eval(), MiniLMClassifier(locate(), rank=2, layers=[0, 3]).eval()
+    return Gate(minilm_folder(), channels=8).eval(), MiniLMClassifier(minilm_folder(), rank=2, layers=[0, 3]).eval()
 
 
 def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tuple[Gate, MiniLMClassifier]) -> None:
@@ -175,11 +174,11 @@ def test_a_saved_gate_is_small_says_the_same_and_is_refused_without_all_tensors(
     classifier.save(tmp_path)
     saved.save(tmp_path)
     assert (tmp_path / "gate.safetensors").stat().st_size < 50_000
-    loaded = Cascade.load(tmp_path, locate(), MiniLMClassifier.load(tmp_path, locate()))
+    loaded = Cascade.load(tmp_path, minilm_folder(), MiniLMClassifier.load(tmp_path, minilm_folder()))
     assert loaded.threshold == 0.75
     rows = classifier.encode(GATED)
     assert loaded.opinions(rows) == pytest.approx(saved.opinions(rows), abs=5e-3)
     assert loaded.classifier.layers == [0, 3]
     weights = tmp_path / "gate.safetensors"
     save_file({name: tensor for name, tensor in load_file(weights).items() if name != "head.bias"}, weights)
-    refuses(ValueError, "gate.safetensors are of another network", Cascade.load, tmp_path, locate(), classifier)
+    refuses(ValueError, "gate.safetensors are of another network", Cascade.load, tmp_path, minilm_folder(), classifier)

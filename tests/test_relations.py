@@ -6,9 +6,18 @@ from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensi
 
 from mitigate.errors import MitigateError
 from mitigate.verbalise import verbalise
-from mitigate.words.events import heads_about, heads_of_relations, published_names
 from mitigate.words.prompts import kind_of
-from mitigate.words.relations import Relation, comet_relations, named, prompt_phrases, relations, with_own
+from mitigate.words.relations import (
+    Relation,
+    comet_relations,
+    heads_about,
+    heads_of_relations,
+    named,
+    prompt_phrases,
+    published_names,
+    relations,
+    with_own,
+)
 
 MENTORS = Relation("Mentors", "is a mentor of", "works with")
 

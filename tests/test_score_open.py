@@ -10,7 +10,7 @@ from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.config import Scorers
 from mitigate.score.labeller import label_statements
 
 TOY = """'Prejudice is any of a list of words.'

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 import torch
 
-from mitigate.cache import LabelStore
-from mitigate.load.conceptnet import read_triples
-from mitigate.models.minilm import locate
+from mitigate.load.corpus import read_triples
 from mitigate.models.plausibility import MEMBERS, Average, Bilinear
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.score.labels import LabelStore
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels
 
@@ -61,7 +61,7 @@ def test_a_relation_that_it_was_not_trained_on_has_no_answer(tmp_path):
 
 def test_a_network_of_ones_own_gives_its_probabilities(tmp_path):
     torch.manual_seed(0)
-    members = [Bilinear(locate(), ("IsA", "HasA"), name, width=4, dropout=0.1).eval() for name in MEMBERS]
+    members = [Bilinear(minilm_folder(), ("IsA", "HasA"), name, width=4, dropout=0.1).eval() for name in MEMBERS]
     for name, member in zip(MEMBERS, members, strict=True):
         member.save(tmp_path / name)
     Average(members).save(tmp_path / "average", made_of=tmp_path)

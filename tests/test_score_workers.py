@@ -19,18 +19,15 @@ from command import ROOT, composed
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.config import plain
-from mitigate.score.labels import text_for, with_explanations
-from mitigate.score.workers import OnWorkers, Worker
+from mitigate.score.labels import OnWorkers, Worker, text_for, with_explanations
 from mitigate.settings import deciding
 from mitigate.triples import Labels
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from mitigate.cache import LabelStore
 from mitigate.score import labels as labelling
-from mitigate.score.labels import label_column
+from mitigate.score.labels import LabelStore, connected, label_column
 from mitigate.score.regard import MiniLMRegard
-from mitigate.score.workers import connected
 from mitigate.triples import Scorer
 
 

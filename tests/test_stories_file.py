@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from refusals import refuses
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, whole_sentences
 from mitigate.load.statements import stories as load
-from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import KINDS, PLACE, kinds, prompts, targets_of_prompt, templates
 from mitigate.words.targets import choose_targets, list_of, targets
 from mitigate.words.word_forms import any_of

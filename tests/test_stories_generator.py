@@ -8,6 +8,7 @@ import torch
 from shown_steps import Page
 from small_models import save_llama, save_neox
 
+from mitigate.errors import whole_sentences
 from mitigate.models.beam import drawn
 from mitigate.models.hf import LanguageModel
 from mitigate.probe import stories as probing
@@ -15,7 +16,6 @@ from mitigate.probe.stories import Sampling, chances_of, is_refusal, sample_stor
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
 from mitigate.train.generator import Reader
-from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
 

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 from refusals import refuses
 
-from mitigate.errors import MitigateError
-from mitigate.words.outside_text import escaped, portable, readable, without_folders
+from mitigate.errors import MitigateError, escaped, portable, readable, without_folders
 from mitigate.words.targets import PAPER, choose_targets, list_of, notice_of_own, targets
 from mitigate.words.word_forms import inflections, pattern, with_plurals
 

@@ -14,9 +14,9 @@ from mitigate.measure.harms import Measurement, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
 from mitigate.models.comet import Comet
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.score.labeller import Labeller
-from mitigate.score.vader import Vader
+from mitigate.score.lexicon import Vader
 from mitigate.stages import PartFolder
 from mitigate.studies.audit import (
     ABOUT_A_TARGET,
@@ -92,9 +92,9 @@ def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:
     further = [relations()[name] for name in ("oEffect", "oWant", "Synonym")]
     same = r"first 5 tokens.*: oEffect \('as a result persony or others will'\), oWant"
     with pytest.raises(MitigateError, match=same):
-        check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further))
-    check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further[1:]))
-    check_distinct_relations(find_start(Comet.from_encoder, locate(), relation="token", further=further))
+        check_distinct_relations(find_start(Comet.from_encoder, minilm_folder(), further=further))
+    check_distinct_relations(find_start(Comet.from_encoder, minilm_folder(), further=further[1:]))
+    check_distinct_relations(find_start(Comet.from_encoder, minilm_folder(), relation="token", further=further))
 
 
 ROWS_OF = [

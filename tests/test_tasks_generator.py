@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.lift import constant_tails, echo_tails, lift_groups, lift_table, random_tails
-from mitigate.measure.quality import BASELINES
+from mitigate.measure.quality import BASELINES, constant_tails, echo_tails, lift_groups, lift_table, random_tails
 from mitigate.measure.results import Results, measured
 from mitigate.measure.run import measure_filter
 from mitigate.models.tail_prompts import Beam

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mitigate.models.encoder import MiniLMClassifier
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.train import classifiers as regard
 from mitigate.train.classifiers import (
     Known,
@@ -115,7 +115,7 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
 
     def fitted(number: int, epochs: int) -> MiniLMClassifier:
         torch.manual_seed(0)
-        classifier, log = MiniLMClassifier(locate(), rank=4), lambda values, _: losses.append(values["loss"])
+        classifier, log = MiniLMClassifier(minilm_folder(), rank=4), lambda values, _: losses.append(values["loss"])
         settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0}
         regard.fit_regard(classifier, classifier.encode(learnt[:number]), wanted[:number], settings, seed=3, log=log)
         return classifier

@@ -13,8 +13,8 @@ from refusals import refuses
 from mitigate.errors import MitigateError
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig
-from mitigate.models.encoding import Encoding
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
+from mitigate.models.tail_prompts import Encoding
 from mitigate.settings import WrongError
 from mitigate.train.comet import (
     Examples,
@@ -39,7 +39,7 @@ QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")
 def small_comet() -> Comet:
     torch.manual_seed(0)
     config = DecoderConfig("minilm", vocab_size=30522, positions=40, width=8, layers=2, heads=2, inner=16)
-    return Comet(Decoder(config), Encoding.of_encoder(locate())).eval()
+    return Comet(Decoder(config), Encoding.of_encoder(minilm_folder())).eval()
 
 
 def train(folder: Path, settings: Settings = QUICK, examples: Examples = EXAMPLES, **more: Any) -> tuple[Comet, Fitted]:

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 
 from mitigate.errors import MitigateError
 from mitigate.models.hf import LanguageModel, Seq2Seq
-from mitigate.train.base_model import kind_of
+from mitigate.train.base_model import class_of
 from mitigate.train.comet import Fitted, Settings, fit, perplexity
 from mitigate.train.generator import open_generator
 
@@ -61,7 +61,7 @@ def test_the_main_job_trains_it_on_what_the_policy_keeps(save, settings, asked, 
     assert metrics["statements"] == 3 * 3 * 10
     assert json.loads((done.folder / "train.json").read_text())["steps"] == 6
     kind, plain = (LanguageModel, AutoModelForCausalLM) if save is save_neox else (Seq2Seq, AutoModelForSeq2SeqLM)
-    assert kind_of(model) is kind
+    assert class_of(model) is kind
     assert card in (model / "README.md").read_text()
     assert f"{plain.__name__}.from_pretrained" in (model / "README.md").read_text()
 

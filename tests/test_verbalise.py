@@ -7,14 +7,13 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import conceptnet
+from mitigate.load import corpus
 from mitigate.load.stream import Counts, Loaded
 from mitigate.load.targets import about_targets, check_match, sentences_about_targets
 from mitigate.studies.audit import UNLISTED, Resource, Search, notice_of_unlisted, unlisted
 from mitigate.verbalise import verbalise
-from mitigate.words.ambiguous import ambiguous, notice, share
 from mitigate.words.relations import Relation
-from mitigate.words.targets import choose_targets, list_of, targets
+from mitigate.words.targets import ambiguity_notice, ambiguous, choose_targets, list_of, targets
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
@@ -146,7 +145,7 @@ SENSES = [
 def test_the_sense_in_conceptnets_uri_is_used(uri: str, target: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f'/a/x\t/r/IsA\t/c/en/{uri}\t/c/en/x\t{{"weight": 1.0}}\n')
-    ((_, _, chunk),) = conceptnet.dump(str(path)).chunks()
+    ((_, _, chunk),) = corpus.dump(str(path)).chunks()
     for match in ("exact", "contains"):
         found = about_targets(chunk.rows, ALL, match)
         assert found["target"].to_list() == [target] * (target is not None)
@@ -155,11 +154,9 @@ def test_the_sense_in_conceptnets_uri_is_used(uri: str, target: str | None, tmp_
 def test_each_ambiguous_target_is_listed_and_their_share_is_named() -> None:
     assert set(ambiguous()) <= set(targets())
     statements = pl.DataFrame({"target": ["china", "cook", "turkey", "nurse"], "statements": [3, 1, 0, 6]})
-    percentage, found = share(statements)
-    assert (percentage, found.rows()) == (40.0, [("china", 3, "porcelain"), ("cook", 1, "to prepare food")])
-    (said,) = notice(statements)
+    (said,) = ambiguity_notice(statements)
     assert "40.0 % of statements are about a word that can mean something else: china 3 (porcelain), cook 1 (" in said
-    assert notice(statements.filter(target="nurse")) == []
+    assert ambiguity_notice(statements.filter(target="nurse")) == []
 
 
 def test_frequent_groups_that_are_not_on_the_list_are_counted_and_named(tmp_path: Path) -> None:

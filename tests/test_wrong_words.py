@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from mitigate.cli import check_gone, in_words, readable
 from mitigate.errors import MitigateError
-from mitigate.package_data import rows_of
+from mitigate.files import rows_of
 from mitigate.recipes.config import Config, build
 
 OWN = """

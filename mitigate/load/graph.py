@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError, did_you_mean
+from mitigate.errors import MitigateError, counted, did_you_mean
 from mitigate.load.statements import root_with
 from mitigate.load.stream import OnBadLine, describe, filled, path_of
 from mitigate.load.table import layout_of, open_table, read_table
-from mitigate.words.outside_text import counted
 
 SPLITS = ("train", "valid", "test")
 NAMES = ("head", "relation", "tail")

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted
 from mitigate.load.statements import LABELS as STATEMENT_LABELS
 from mitigate.load.stream import Counts, OnBadLine, describe, first, report
 from mitigate.load.table import Column, layout_of, open_lines, open_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, most_say
 from mitigate.verbalise import mask_column
-from mitigate.words.outside_text import counted
 from mitigate.words.relations import parse_sentence
 from mitigate.words.targets import clusters, target_of, targets
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, counted, one_of, whole_sentences
 from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, Table, describe, filled, meant, path_of, report
 from mitigate.load.table import BLANK, Column, Columns, Place, layout_of, open_lines, open_table
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
-from mitigate.words.outside_text import counted, whole_sentences
 from mitigate.words.prompts import PROMPTS, kind_of, targets_of_prompt
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList, targets

@@ -12,11 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted
 from mitigate.models.stored_tensors import sha256_of
 from mitigate.stages import digest_of_table
 from mitigate.triples import TRIPLES
-from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 
 OnBadLine = Literal["error", "skip"]

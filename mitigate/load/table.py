@@ -18,9 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted
 from mitigate.load.stream import Block, Counts, Table, describe, report
-from mitigate.words.outside_text import counted
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 OBJECTS = (".jsonl", ".ndjson", ".json", ".parquet")

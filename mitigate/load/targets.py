@@ -7,12 +7,10 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, counted, one_of
 from mitigate.finished import FinishedRun
 from mitigate.load.stream import first
-from mitigate.words.ambiguous import in_sense, without_others
-from mitigate.words.outside_text import counted
-from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of
+from mitigate.words.targets import TargetList, as_targets, choose_targets, in_sense, list_of, without_others
 
 Wanted = str | Path | Sequence[str] | None
 """Setting of targets, as in words.targets.choose_targets; None: those that are named."""

@@ -14,13 +14,12 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.files import rows_of
 from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, filled, joined, meant, path_of, report
 from mitigate.load.table import TABLES, Column, Columns, layout_of, open_table, read_table
-from mitigate.package_data import rows_of
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.triples import SPLITS, TRIPLES
-from mitigate.words.events import published_names
-from mitigate.words.relations import Relation, spellings, spelt
+from mitigate.words.relations import Relation, published_names, spellings, spelt
 from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mitigate.files import frame_of
 from mitigate.load.ratings import RESOURCES
 from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap, resampled_sums
-from mitigate.package_data import frame_of
 from mitigate.score.labels import label_column, text_for
 from mitigate.triples import (
     FAVOURITISM,

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mitigate.errors import counted
 from mitigate.measure.harms import BOOTSTRAP, Measurement, few_targets, tally
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.lift import lift_groups
-from mitigate.measure.quality import OF_RESOURCE, groups_of, kept_by_target
+from mitigate.measure.quality import OF_RESOURCE, groups_of, kept_by_target, lift_groups
 from mitigate.measure.results import Results, by_category, measured
 from mitigate.score.people import PeopleValid
 from mitigate.triples import ROLES, valid_rows
-from mitigate.words.outside_text import counted
 from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER, TargetList, named
 

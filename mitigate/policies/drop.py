@@ -12,8 +12,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from mitigate.errors import MitigateError
+from mitigate.files import rows_of
 from mitigate.models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
-from mitigate.package_data import rows_of
 from mitigate.policies.base import STRICT, Control, Policy, Scored, Seed, Template
 from mitigate.triples import IMPLIES
 from mitigate.words.targets import PAPER, TargetList

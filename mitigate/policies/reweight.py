@@ -12,7 +12,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from mitigate.errors import one_of
-from mitigate.package_data import rows_of
+from mitigate.files import rows_of
 from mitigate.policies.base import STRICT, Policy
 from mitigate.policies.drop import DRAWN, REACHED, Filter, Scope
 from mitigate.settings import Name

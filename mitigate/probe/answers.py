@@ -18,7 +18,7 @@ from mitigate.score.base import identified
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.settings import NOT_ARGUMENTS
-from mitigate.train.base_model import kind_of
+from mitigate.train.base_model import class_of
 from mitigate.triples import TEMPLATES, label_columns, role_scorers
 from mitigate.words.relations import comet_relations, prompt_phrases, relations, spelt
 from mitigate.words.targets import TargetList, choose_targets, list_of
@@ -115,7 +115,7 @@ class Answers:
         if fault := self.run.fault("model/"):
             raise MitigateError(f"{fault}. {ALLOWED}.")
         try:
-            model: Any = kind_of(folder).load(folder)
+            model: Any = class_of(folder).load(folder)
             wording = regimen(folder).relation
         except (ValueError, OSError, KeyError) as error:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error

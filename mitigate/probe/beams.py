@@ -22,18 +22,15 @@ from mitigate.progress import progress
 from mitigate.score.labeller import Labeller
 from mitigate.score.plausibility import with_people_valid
 from mitigate.train.base_model import Start
-from mitigate.triples import PROBED, Parts, Scorer
-from mitigate.words.events import heads_about, heads_of_relations
+from mitigate.triples import HELD_OUT, PROBED, Parts, Scorer
 from mitigate.words.prompts import kind_of
-from mitigate.words.relations import prompt_phrases
+from mitigate.words.relations import heads_about, heads_of_relations, prompt_phrases
 from mitigate.words.targets import PAPER, TargetList, choose_targets
 
 Precision = Literal["fp32", "bf16"]
 PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
 CPU_ROWS = 680  # beams at a time; of a GPU's memory those of a whole part take 7 GB with a decoder of GPT-1's size
 PROMPTS = {**{name: PROBED[name] for name in ("target", "category", "head", "relation")}, "phrase": pl.String}
-HELD_OUT = "held_out"
-"""Group of the heads of test triples, in place of a target's category."""
 EVENTS = {"target": pl.String, "relation": pl.String, "head": pl.String}
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 

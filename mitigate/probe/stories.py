@@ -14,13 +14,12 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from mitigate.errors import MitigateError
+from mitigate.errors import ENDS, MitigateError, counted, whole_sentences
 from mitigate.models import chat_api
 from mitigate.models.chat_api import Endpoint, EndpointError, conversation, without_reasoning
 from mitigate.models.hf import LanguageModel
 from mitigate.progress import progress
 from mitigate.triples import Parts
-from mitigate.words.outside_text import ENDS, counted, whole_sentences
 from mitigate.words.prompts import ANSWERED, CUT, FAILED, REASONING, REFUSED
 
 PART = 64  # prompts, of similar lengths

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from mitigate.errors import MitigateError, did_you_mean
+from mitigate.errors import MitigateError, did_you_mean, literal, with_texts
 from mitigate.files import digest_of
 from mitigate.finished import (
     NOT_GIVEN,
@@ -32,12 +32,10 @@ from mitigate.measure.results import FILE, Results
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import Job, open_job, say, say_verdict
 from mitigate.report import compare as report
-from mitigate.report.page import write
-from mitigate.report.table import as_text
+from mitigate.report.page import as_text, write
 from mitigate.stages import in_folder
 from mitigate.tracking import headline_differences, summary
 from mitigate.triples import TEMPLATES, called, role_scorers
-from mitigate.words.outside_text import literal, with_texts
 from mitigate.words.targets import named
 
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error

@@ -9,20 +9,18 @@ from typing import Any
 import polars as pl
 
 from mitigate import files, verbalise
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted, portable
 from mitigate.load.corpus import relations_in_training, triples_of
 from mitigate.measure.quality import kept_by_target
 from mitigate.measure.run import measure_filter
 from mitigate.policies import Policy, Scored, check_left, check_relations, choice_of
-from mitigate.recipes.config import Config
+from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import long_texts
 from mitigate.stages import digest_of_values, in_folder, table_bytes
 from mitigate.triples import valid_rows
-from mitigate.words.outside_text import counted, portable
 from mitigate.words.relations import with_own
 
 TRIPLE = ("row", "split", "head", "relation", "tail")

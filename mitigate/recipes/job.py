@@ -15,17 +15,15 @@ import polars as pl
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from mitigate.errors import MitigateError
-from mitigate.files import digest_of, write
+from mitigate.errors import MitigateError, counted, with_texts, without_folders
+from mitigate.files import VERSION, digest_of, write
 from mitigate.measure.base import own_measures
 from mitigate.measure.results import Results, as_json
-from mitigate.package_data import VERSION
 from mitigate.progress import Showing, Status, listening, say
 from mitigate.recipes.config import Config, plain
 from mitigate.settings import deciding
 from mitigate.stages import SETTINGS, MissingError, Result, Run, Work, digest_of_values
 from mitigate.tracking import Tracking, headlines, open_tracking, started_by_wandb_agent
-from mitigate.words.outside_text import counted, with_texts, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
 GROUPS = ("policy", "data", "model")  # of settings, for tags and groups of runs in W&B

@@ -6,22 +6,20 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted
 from mitigate.files import write
 from mitigate.load.statements import load_texts as texts_of
 from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.measure.harms import label_names
 from mitigate.measure.results import measured, of_study
-from mitigate.recipes.config import Config
+from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say, say_notes
-from mitigate.recipes.scorers import Scorers
 from mitigate.score.base import IDENTITY
 from mitigate.score.labeller import Labeller, label_statements
 from mitigate.score.labels import long_texts, not_english
 from mitigate.stages import FORMATS, digest_of_values, table_bytes
 from mitigate.triples import OTHER, Scorer, fold_other
-from mitigate.words.outside_text import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
 

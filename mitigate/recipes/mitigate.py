@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from mitigate import verbalise
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted
 from mitigate.files import digest_of
 from mitigate.finished import find_beside, source_of
 from mitigate.load.corpus import Corpus, corpus_of, digest_of_relations
 from mitigate.measure.harms import Measurement, wordings
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.lift import lift_table
+from mitigate.measure.quality import lift_table
 from mitigate.measure.results import Results
 from mitigate.measure.run import measure_run, same_ratings
 from mitigate.models.hf import Seq2Seq, chat_prompt, load_tokenizer
@@ -34,12 +34,11 @@ from mitigate.probe.beams import (
     probe_heads,
     with_contrast,
 )
-from mitigate.recipes.config import Config, build, check_trained, find_start
+from mitigate.recipes.config import Config, Scorers, build, check_trained, find_start
 from mitigate.recipes.job import Job, open_job, say, say_notes, say_verdict
-from mitigate.recipes.scorers import Scorers
 from mitigate.report import cards
 from mitigate.report import mitigate as page
-from mitigate.report.table import as_text
+from mitigate.report.page import as_text
 from mitigate.score.labeller import Labeller
 from mitigate.score.plausibility import with_validity
 from mitigate.stages import Result, Work, as_parquet
@@ -48,7 +47,6 @@ from mitigate.train.base_model import Start, origin_facts
 from mitigate.train.comet import Settings
 from mitigate.train.generator import as_it_is, check_training, train_generator, trained
 from mitigate.triples import Scorer, label_columns
-from mitigate.words.outside_text import counted
 from mitigate.words.relations import with_own
 from mitigate.words.targets import TargetList, choose_targets, list_of, notice_of_own
 

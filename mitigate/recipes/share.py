@@ -9,12 +9,11 @@ import shlex
 from fnmatch import fnmatch
 from pathlib import Path
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, counted, without_folders
+from mitigate.files import VERSION
 from mitigate.finished import FinishedRun, open_run
-from mitigate.package_data import VERSION
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import say, say_notes
-from mitigate.words.outside_text import counted, without_folders
 
 TOKEN = "HF_TOKEN"  # in the environment
 REPOSITORIES = {"mitigate": "model", "filter": "dataset"}  # by recipe: the hub's name for the kind of repository

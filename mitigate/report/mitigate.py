@@ -9,6 +9,7 @@ from urllib.parse import quote
 import polars as pl
 
 from mitigate import files
+from mitigate.errors import portable, without_folders
 from mitigate.finished import FinishedRun
 from mitigate.measure.base import key_of, measure_of, own_measures
 from mitigate.measure.compare import no_conclusion
@@ -19,11 +20,25 @@ from mitigate.measure.run import notices, untrained_notices
 from mitigate.report import cards, compare, sections
 from mitigate.report.cards import summary
 from mitigate.report.compare import HEADLINES
-from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
+from mitigate.report.page import (
+    OPEN,
+    Cell,
+    Column,
+    Fold,
+    Number,
+    Page,
+    Part,
+    Section,
+    Table,
+    as_text,
+    grouped,
+    number,
+    signed,
+    text,
+    write,
+)
 from mitigate.report.sections import crossed
-from mitigate.report.table import Cell, Column, Table, as_text, grouped, number, signed, text
 from mitigate.score.labels import long_texts
-from mitigate.words.outside_text import portable, without_folders
 
 Row = Mapping[str, Any]
 NAME = "this run"

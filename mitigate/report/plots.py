@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
 from mitigate import files
-from mitigate.package_data import DATA
-from mitigate.words.outside_text import readable
+from mitigate.errors import readable
+from mitigate.files import DATA
 from mitigate.words.targets import ordered
 
 # Okabe and Ito's palette, which is safe for colour blindness.

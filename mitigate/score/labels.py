@@ -1,15 +1,29 @@
-"""Labels for a column of texts: each distinct text is looked up in the cache once, then scored if it is not there."""
+"""Labels for a column of texts: each distinct text is looked up in the cache once, then scored if it is not there, in
+this process or by several workers with Ray Data.
 
-from collections.abc import Iterator, Sequence
+The cache serves all runs. A label is used only when its checksum matches, so that a damaged file costs time and never
+changes a figure. Each worker loads the same scorer once, and labels a piece of the texts at a time; the fingerprint
+shows that a worker's scorer is the same."""
+
+import json
+import logging
+import os
+import sqlite3
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed, counted
 from mitigate.progress import notice, progress
 from mitigate.score.base import OwnScorer, call_scorer
-from mitigate.stages import is_own, name_of
+from mitigate.stages import PROCESS, is_own, name_of
 from mitigate.triples import (
     FAVOURITISM,
     NEUTRAL,
@@ -21,7 +35,6 @@ from mitigate.triples import (
     Scorer,
     label_columns,
 )
-from mitigate.words.outside_text import counted
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 ROUNDING = 1e-6  # by which a difference of two probabilities may exceed 1
@@ -231,3 +244,190 @@ def not_english(texts: pl.Series) -> list[str]:
         f"{len(found):,} of the first {first.height:,} texts do not look English, such as {found[0][:QUOTED]!r}. The "
         "scorers know English only; leave such texts out."
     ]
+
+
+# Many workers
+
+
+class OnWorkers:
+    """The scorer. A single piece of texts is labelled here, since no worker would be faster.
+
+    load: makes the scorer in a worker. Ray is the cluster of the variable RAY_ADDRESS, else this machine's cores, in a
+    Ray that ends with this process. Raises MitigateError when Ray is not installed."""
+
+    def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int) -> None:
+        check_installed("score.engine=ray", "ray", "ray")
+        self.name, self.fingerprint = here.name, here.fingerprint
+        for attribute in ("reads", "explain"):  # explanations come from the scorer in this process
+            if hasattr(here, attribute):
+                setattr(self, attribute, getattr(here, attribute))
+        self._here, self._load, self._workers = here, load, workers
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return self._here(texts)
+
+    def each(self, pieces: Sequence[Sequence[str]]) -> Iterator[tuple[int, Labels]]:
+        """Yield the number of each piece with its labels, in the order of completion."""
+        if len(pieces) == 1:
+            yield 0, self(pieces[0])
+            return
+        data = connected(self._workers).data
+        blocks = [pl.DataFrame({"piece": number, "text": texts}).to_arrow() for number, texts in enumerate(pieces)]
+        labelled = data.from_arrow(blocks).map_batches(
+            Worker,
+            fn_constructor_args=(self._load, self.fingerprint),
+            compute=data.ActorPoolStrategy(size=self._workers),
+            num_cpus=1,
+            batch_size=None,  # a piece at a time, as without workers: a text's label may depend on its batch
+        )
+        try:
+            for batch in labelled.iter_batches(batch_size=None):
+                for number in np.unique(batch["piece"]):  # Ray may have joined small ones
+                    rows = batch["piece"] == number
+                    yield int(number), Labels(batch["label"][rows], batch["strength"][rows])
+        except Exception as error:
+            cause: BaseException = error  # a worker's own error is among the causes
+            while cause.__cause__ is not None and not isinstance(cause, MitigateError):
+                cause = cause.__cause__
+            raise cause from error
+
+
+class Worker:
+    """The part in a process of Ray: one scorer, and batches of texts."""
+
+    def __init__(self, load: Callable[[], Scorer], fingerprint: str) -> None:
+        self.scorer = load()
+        if self.scorer.fingerprint != fingerprint:
+            raise MitigateError(
+                f"the scorer {self.scorer.name} of a worker has the fingerprint {self.scorer.fingerprint[:16]}, "
+                f"expected {fingerprint[:16]}, that of this machine. All machines need the same version of mitigate "
+                "and the same weights"
+            )
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        said = checked(self.scorer, self.scorer(texts := batch["text"].tolist()), texts)
+        return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
+
+
+def connected(workers: int) -> Any:
+    """The module `ray`, connected. Raises MitigateError where there are too few cores for the workers."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports its use to its makers
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors are exceptions too
+    import ray
+    import ray.data
+
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    ray.data.DataContext.get_current().enable_progress_bars = False  # the project's own shows progress
+    if not ray.is_initialized():
+        place = os.environ.get("RAY_ADDRESS") or "local"
+        modules = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # workers find the modules of this process
+        own = {"num_cpus": workers, "include_dashboard": False, "runtime_env": {"env_vars": modules}}
+        options: dict[str, Any] = own if place == "local" else {}
+        try:
+            ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **options)
+        except Exception as error:  # Ray has no class of its own for these
+            ray.shutdown()
+            raise MitigateError(f"Ray cannot be reached at {place} (docs/scorers.md): {error}") from error
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if cores < workers:
+        raise MitigateError(f"score.workers={workers}, but Ray has {cores} cores; each worker takes one")
+    return ray
+
+
+# The cache
+
+
+PAGES = 256 * 2**20  # bytes: a large write changes pages all over the file, which stay in memory meanwhile
+TABLE = """CREATE TABLE IF NOT EXISTS labels
+    (text TEXT PRIMARY KEY, label INTEGER, strength REAL, checksum INTEGER) WITHOUT ROWID"""
+SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
+AT_ONCE = 2**12  # texts looked up at once, as JSON, of which SQLite takes 10^9 bytes
+FAULTS = (OSError, sqlite3.Error, UnicodeDecodeError)  # the last for bytes that SQLite quotes in a message
+Row = tuple[str, int, float | None]  # text, label, strength; SQLite keeps no NaN
+
+_announced: set[Path] = set()  # folders of which this process has shown a fault
+
+
+class LabelStore:
+    """The label cache (the Protocol `LabelCache`): a SQLite file for each scorer fingerprint, safe to be used by
+    several processes at once and open to any SQLite browser.
+
+    Each row has a checksum of its own, compared whenever it is read: SQLite's `PRAGMA quick_check` does not notice a
+    changed label. Where the file is damaged or the folder cannot be written to, one line says so, and new labels stay
+    in memory, for this object only; so do those of a user's own scorer without a version."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._memory: dict[str, dict[str, Row]] = {}
+
+    def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
+        """The mask of texts with labels, and their labels."""
+        is_cached = np.zeros(len(texts), dtype=bool)
+        labels = Labels(np.zeros(len(texts), dtype=np.int8), np.zeros(len(texts), dtype=np.float32))
+        place = {text: i for i, text in enumerate(texts)}
+        memory = self._memory.get(fingerprint, {})
+        rows = self._read(fingerprint, texts) + [memory[text] for text in memory.keys() & place.keys()]
+        for text, label, strength in rows:
+            i = place.get(text)
+            if i is not None:  # SQLite's JSON ends a text where it has a zero byte, and finds the one that ends there
+                is_cached[i], labels.label[i] = True, label
+                labels.strength[i] = np.nan if strength is None else strength
+        return is_cached, labels
+
+    def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
+        """Store the labels."""
+        strengths = [None if value != value else value + 0.0 for value in labels.strength.tolist()]  # no NaN, no -0.0
+        rows = list(zip(texts, labels.label.tolist(), strengths, strict=True))
+        if fingerprint.startswith(PROCESS) or not self._write(self._file(fingerprint), rows):
+            self._memory.setdefault(fingerprint, {}).update((row[0], row) for row in rows)
+
+    def _write(self, file: Path, rows: Sequence[Row]) -> bool:
+        """Return whether the rows could be written."""
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(file, timeout=120)) as database, database:
+                with suppress(sqlite3.OperationalError):  # another process is at it, and SQLite does not wait here
+                    database.execute("PRAGMA journal_mode=WAL")
+                database.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing, a power cut the last writes
+                database.execute(f"PRAGMA cache_size=-{PAGES // 1024}")
+                database.execute(TABLE)
+                values = ((*row, _sum(row)) for row in rows)
+                database.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?, ?)", values)
+        except FAULTS as error:
+            _announce(file, error)
+            return False
+        return True
+
+    def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
+        """The stored rows of these texts with the right checksum."""
+        file = self._file(fingerprint)
+        try:
+            if not file.exists():
+                return []
+            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=120)) as database:
+                parts = (json.dumps([*texts[start : start + AT_ONCE]]) for start in range(0, len(texts), AT_ONCE))
+                found = [row for part in parts for row in database.execute(SELECT, [part])]
+            return [row[:3] for row in found if _sum(row[:3]) == row[3]]
+        except FAULTS as error:
+            _announce(file, error)
+            return []
+
+    def _file(self, fingerprint: str) -> Path:
+        return self.folder / f"{fingerprint[:16]}.sqlite"
+
+
+def _announce(file: Path, error: Exception | None) -> None:
+    """Say once in a process and for a folder that labels cannot be stored or read."""
+    if file.parent not in _announced:
+        _announced.add(file.parent)
+        reason = error.strerror if isinstance(error, OSError) else error
+        notice(
+            f"the label cache {file} cannot be used ({reason}): texts are labelled again, and their labels are lost "
+            "when this process ends; free some space, delete the file if it is damaged, or choose another place with "
+            "paths.cache=DIR"
+        )
+
+
+def _sum(row: Row) -> int:
+    """CRC-32 of the row: at 4 bytes, a changed row has it by chance once in 4 billion."""
+    return zlib.crc32(repr(row).encode())

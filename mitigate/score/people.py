@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.models import encoder, minilm
+from mitigate.models import encoder
 from mitigate.models.encoder import States
 from mitigate.models.heads import LABELS, CrossFitted, polar_columns
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.score.base import digest_of_folder
 from mitigate.score.labels import SEPARATOR
 from mitigate.stages import fingerprint
@@ -42,7 +43,7 @@ class FromRatings:
         folder = SHIPPED[self.name] if folder is None else Path(folder)
         self.heads = CrossFitted.load(folder)
         facts = self.heads.facts
-        self.states = states or encoder.shared(minilm.locate(), layers=tuple(facts["layers"]))
+        self.states = states or encoder.shared(minilm_folder(), layers=tuple(facts["layers"]))
         if self.states.sha256 != facts["sha256"]:
             raise MitigateError(
                 f"{folder} has heads for the model with SHA-256 {facts['sha256']}, not for {self.states.sha256}; fit "

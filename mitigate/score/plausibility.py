@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mitigate.models.minilm import locate
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.score.base import digest_of_folder
 from mitigate.score.labels import NOTHING_CACHED, SEPARATOR, with_answers
 from mitigate.stages import fingerprint
@@ -35,7 +35,7 @@ class Plausibility:
         from mitigate.models.plausibility import Average  # loads PyTorch
 
         self._folder = SHIPPED if folder is None else Path(folder)
-        self._network = Average.load(self._folder, locate())
+        self._network = Average.load(self._folder, minilm_folder())
 
     @cached_property
     def fingerprint(self) -> str:

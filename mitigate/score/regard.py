@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mitigate.models.heads import REGARD
-from mitigate.models.minilm import locate
-from mitigate.models.ngram import NgramClassifier
+from mitigate.models.heads import REGARD, NgramClassifier
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.score.base import digest_of_folder
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
@@ -37,8 +36,8 @@ class MiniLMRegard:
 
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
         gated = gate and (folder / "gate.json").is_file()
-        classifier = MiniLMClassifier.load(folder, locate())
-        self._classifier = Cascade.load(folder, locate(), classifier) if gated else classifier
+        classifier = MiniLMClassifier.load(folder, minilm_folder())
+        self._classifier = Cascade.load(folder, minilm_folder(), classifier) if gated else classifier
         self._folder, self._is_gated = folder, gated
 
     @cached_property

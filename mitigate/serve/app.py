@@ -29,8 +29,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from mitigate.errors import MitigateError
-from mitigate.files import read_json
-from mitigate.package_data import VERSION
+from mitigate.files import VERSION, read_json
 from mitigate.progress import NAME as STATUS
 from mitigate.serve.queue import PERSON, Job, Queue, digest
 from mitigate.serve.rules import RECIPES, Rules, allowed, run_of

@@ -19,9 +19,8 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.errors import MitigateError, did_you_mean, one_of, spelt
 from mitigate.settings import Setting, WrongError, check, left_open, settings
-from mitigate.words.outside_text import spelt
 
 RECIPES = ("mitigate", "labels", "audit", "filter", "stories", "kge", "agreement", "frames", "compare")
 GROUPS = ("experiment", "policy", "data", "model", "measure")

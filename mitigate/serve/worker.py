@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.child_processes import signal_name
+from mitigate.errors import escaped
 from mitigate.serve.queue import Job, Queue
-from mitigate.words.outside_text import escaped
 
 BEAT = 1.0  # seconds between two heartbeats
 LOOK = 0.1  # seconds between two looks at a command of this machine

@@ -14,7 +14,8 @@ import polars as pl
 from scipy.stats import binomtest
 
 from mitigate import files
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, counted, one_of
+from mitigate.files import frame_of
 from mitigate.finished import source_of
 from mitigate.load.corpus import digest_of_relations
 from mitigate.load.stream import CHUNK, Chunk, Counts, Kind, Loaded, Streamed
@@ -30,24 +31,19 @@ from mitigate.load.targets import (
 from mitigate.measure.harms import Measurement, tally, total, wordings
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results, measured
-from mitigate.package_data import frame_of
 from mitigate.progress import progress
-from mitigate.recipes.config import Config
+from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
-from mitigate.recipes.scorers import Scorers
 from mitigate.report import sections
-from mitigate.report.page import Fold, Number, Page, Part, Section, write
-from mitigate.report.table import Cell, Column, Table, figures, span, text
-from mitigate.report.table import number as as_number
+from mitigate.report.page import Cell, Column, Fold, Number, Page, Part, Section, Table, figures, span, text, write
+from mitigate.report.page import number as as_number
 from mitigate.score.base import check_name
 from mitigate.score.labeller import Labeller, label_masked, mask
 from mitigate.score.labels import long_texts, not_english
 from mitigate.stages import PartFolder, as_parquet, digest_of_values, statement_lines
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, Parts
-from mitigate.words import ambiguous
-from mitigate.words.identity_terms import read_further_terms, read_terms
-from mitigate.words.outside_text import counted
-from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of, notice_of_own
+from mitigate.words.targets import TargetList, ambiguity_notice, as_targets, choose_targets, list_of, notice_of_own
+from mitigate.words.word_forms import read_further_terms, read_terms
 
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # loader options that Resource.fingerprint covers
 FINDERS = {"triples": about_targets, "sentences": sentences_about_targets}
@@ -480,7 +476,7 @@ def write_report(
         beside=beside,
         notices=[
             *not_english(statements["statement"]),
-            *ambiguous.notice(next(iter(frames.values()))),
+            *ambiguity_notice(next(iter(frames.values()))),
             *notice_of_unlisted(counts),
             *how.notices(tallied),
             *long_texts(statements["masked"]),

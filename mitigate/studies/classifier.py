@@ -19,16 +19,16 @@ import polars as pl
 from scipy.special import softmax
 
 from mitigate.files import replacing_folder
-from mitigate.load import conceptnet
+from mitigate.load import corpus
 from mitigate.load.ratings import RESOURCES, read_crowd, read_rated
 from mitigate.load.statements import root_with
 from mitigate.measure import agreement
 from mitigate.measure.quality import best_threshold
 from mitigate.measure.results import of_study
-from mitigate.models import minilm
 from mitigate.models.encoder import Cascade, Encoder, Gate, MiniLMClassifier, States
 from mitigate.models.heads import LABELS, REGARD, CrossFitted, fold_of, hash_of
 from mitigate.models.plausibility import MEMBERS, Average, Bilinear
+from mitigate.models.stored_tensors import minilm_folder
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import Job, open_job, say, say_notes
 from mitigate.score.people import MEANING, VALID, Crowd2, PeopleValid, features, plain, polarity
@@ -39,10 +39,18 @@ from mitigate.train import harness
 from mitigate.train.harness import Log
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, fold_other
 from mitigate.verbalise import MASK, mask_column
-from mitigate.words.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.words.relations import comet_relations, relations
 from mitigate.words.targets import targets
-from mitigate.words.word_forms import any_of, article, with_plurals
+from mitigate.words.word_forms import (
+    any_of,
+    article,
+    masked,
+    read_frames,
+    read_further_terms,
+    read_predicates,
+    read_terms,
+    with_plurals,
+)
 
 Facts = dict[str, Any]
 VALIDITY: Facts = {"reads": ["statement", "masked"], "layers": [2], "decay": 0.3, "steps": 200}
@@ -103,7 +111,7 @@ def train_polarity(rated: pl.DataFrame, seed: int, *, folder: Path, states: Stat
     """Train on rated statements (resource, masked, masked_neutral, cluster, votes, most), their copies and written
     statements, and write the heads to crowd2/ in a folder; returns the number of training texts. states: another
     network to read with."""
-    settings, states = POLARITY, states or Encoder(minilm.locate(), POLARITY["layers"])
+    settings, states = POLARITY, states or Encoder(minilm_folder(), POLARITY["layers"])
     shares = [rated["votes"].list.count_matches(MEANING[label]) / rated["votes"].list.len() for label in LABELS]
     first = rated_rows(rated, np.stack(shares, axis=1))
     copies = range(seed, seed + settings["copies"])
@@ -132,7 +140,7 @@ def train_polarity(rated: pl.DataFrame, seed: int, *, folder: Path, states: Stat
 def train_validity(rated: pl.DataFrame, *, folder: Path) -> dict[str, int]:
     """Train on rated statements (sentence, masked, cluster, quality), and write the heads to people_valid/ in a folder;
     returns the number of training texts."""
-    states, valid = Encoder(minilm.locate(), VALIDITY["layers"]), valid_votes(rated)
+    states, valid = Encoder(minilm_folder(), VALIDITY["layers"]), valid_votes(rated)
     rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
     read = features(states, VALIDITY["reads"], texts)
@@ -204,7 +212,7 @@ def validity_figures(rated: pl.DataFrame, found: np.ndarray) -> Facts:
 
 def run_plausibility(config: Config) -> float | None:
     """Train both networks and average their logits."""
-    loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
+    loaded = corpus.load(config.data.root, config.paths.cache, config.data.on_bad_line)
     say_notes(loaded.notices)
     triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
     with open_job(config, f"plausibility-seed{config.seed}", triples) as job:
@@ -227,7 +235,7 @@ def train_plausibility(
     harness.seed(seed)
     learnt = triples.filter(split="train")
     relations = sorted(learnt["relation"].unique())
-    network = Bilinear(minilm.locate(), relations, phrases, width=settings["width"], dropout=0.1)
+    network = Bilinear(minilm_folder(), relations, phrases, width=settings["width"], dropout=0.1)
     known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
     how = training.Settings(settings["epochs"], settings["learning_rate"], seed=seed)
     found = training.fit_plausibility(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
@@ -240,11 +248,11 @@ def train_plausibility(
 def average_networks(triples: pl.DataFrame, *, folder: Path) -> Facts:
     """Average the two networks of the folder, choose the threshold on the split dev, and write average/; returns
     average/...: its plausibility_figures."""
-    network = Average([Bilinear.load(folder / name, minilm.locate()) for name in MEMBERS])
+    network = Average([Bilinear.load(folder / name, minilm_folder()) for name in MEMBERS])
     set_threshold(network, triples)
     with replacing_folder(folder / "average") as part:
         network.save(part, made_of=folder)
-    figures = plausibility_figures(Average.load(folder / "average", minilm.locate()), triples)
+    figures = plausibility_figures(Average.load(folder / "average", minilm_folder()), triples)
     return {f"average/{key}": value for key, value in figures.items()}
 
 
@@ -326,7 +334,7 @@ def read_regard(root: Path) -> tuple[pl.DataFrame, list[str], list[str]]:
     naming = pl.Series([names.search(text) is not None for text in labelled["text"]])
     labelled = labelled.filter(~(naming & labelled["part"].is_in(["train", "valid"])))
     written = [text for text in written_statements()["text"] if text not in {*labelled["text"], *rated}]
-    triples = conceptnet.read_triples(root / "conceptnet100k" / "train100k.txt", "train").rows
+    triples = corpus.read_triples(root / "conceptnet100k" / "train100k.txt", "train").rows
     taken = {*labelled["text"], *written} | rated
     first = sorted(masked_statements(triples.gather_every(3)) - taken)
     second = sorted(masked_statements(triples.gather_every(3, 1)) - taken - set(first))
@@ -444,13 +452,13 @@ def train_layers(labelled: pl.DataFrame, unlabelled: list[str], seed: int, *, fo
     probabilities) of with_copies."""
     learnt = labelled.filter(pl.col("part").is_in(["train", "valid"]))
     harness.seed(seed)  # the head's first weights are drawn when it is built
-    teacher, wanted = MiniLMClassifier(minilm.locate(), None), training.certain(learnt["label"])
+    teacher, wanted = MiniLMClassifier(minilm_folder(), None), training.certain(learnt["label"])
     training.fit_regard(teacher, teacher.encode(learnt["text"].to_list()), wanted, TEACHER, seed=seed)
     texts = learnt["text"].to_list() + unlabelled
     taught = pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)})
     taught = with_copies(learnt, taught, LAYERS["copies"], seed)
     harness.seed(seed)  # low-rank weights are random until they take the teacher's change
-    classifier = MiniLMClassifier(minilm.locate(), LAYERS["rank"], LAYERS["layers"])
+    classifier = MiniLMClassifier(minilm_folder(), LAYERS["rank"], LAYERS["layers"])
     classifier.take(teacher)
     rows, wanted = classifier.encode(taught["text"].to_list()), taught["probabilities"].to_numpy()
     training.fit_regard(classifier, rows, wanted, LAYERS, seed=seed, log=log)
@@ -463,10 +471,10 @@ def train_gate(taught: pl.DataFrame, unseen: list[str], seed: int, *, folder: Pa
     """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the classifier's training
     texts, set its threshold by texts that neither was trained on, and write it there; returns the threshold and the
     share of those texts that it passes."""
-    classifier = MiniLMClassifier.load(folder / "minilm", minilm.locate())
+    classifier = MiniLMClassifier.load(folder / "minilm", minilm_folder())
     rows = classifier.encode(taught["text"].to_list())
     harness.seed(seed)
-    gate = Gate(minilm.locate(), GATE["channels"])
+    gate = Gate(minilm_folder(), GATE["channels"])
     training.fit_regard(gate, rows, classifier.read(rows), GATE, seed=seed, log=log)
     found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, REGARD.index("neutral")]
     polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])

@@ -22,24 +22,21 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from mitigate.errors import MitigateError, check_installed
-from mitigate.files import replacing_folder, write
+from mitigate.files import frame_of, replacing_folder, write
 from mitigate.load.sbic import CHOICES, POSITIVE, read_annotations
 from mitigate.load.statements import root_with
 from mitigate.measure.base import bounds
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
-from mitigate.models import minilm
 from mitigate.models.decoder import Decoder, Padded, read_settings
-from mitigate.models.encoding import Encoding
 from mitigate.models.form import NO, PARENTS, TEXTS, UNKNOWN, YES, Form, fill_in, open_form
-from mitigate.models.stored_tensors import WEIGHTS, sha256_of
-from mitigate.package_data import frame_of
+from mitigate.models.stored_tensors import WEIGHTS, minilm_folder, sha256_of
+from mitigate.models.tail_prompts import Encoding
 from mitigate.progress import progress
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import open_job, say, say_verdict
 from mitigate.report import page, plots
-from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
-from mitigate.report.table import Column, Table, as_text, number, span, text
+from mitigate.report.page import OPEN, Column, Fold, Number, Page, Picture, Section, Table, as_text, number, span, text
 from mitigate.score.frames import FILE, log_odds
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train import harness
@@ -231,7 +228,7 @@ def check_start(start: str, weights: Path | None) -> str:
         raise MitigateError(f"frames.start=model needs frames.weights=DIR with {WEIGHTS} of a GPT-2; found {weights}")
     try:
         if start == "minilm" or weights is None:
-            return sha256_of(minilm.locate(weights) / WEIGHTS)
+            return sha256_of(minilm_folder(weights) / WEIGHTS)
         if (kind := read_settings(weights)["kind"]) != "gpt2":
             raise ValueError(f"it is a {kind}")
         Encoding.load(weights)
@@ -247,7 +244,7 @@ def untrained(posts: pl.DataFrame, training: Training, weights: Path | None) -> 
     """The network to start from, and its form: it knows the classifications with both values in the posts, and the
     words of all groups and statements."""
     if training.start == "minilm" or weights is None:
-        folder = minilm.locate(weights)
+        folder = minilm_folder(weights)
         decoder, encoding = Decoder.from_encoder(folder, training.dropout), Encoding.of_encoder(folder)
     else:
         decoder, encoding = Decoder.load(weights, training.dropout), Encoding.load(weights)

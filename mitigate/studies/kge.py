@@ -16,8 +16,8 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from mitigate.errors import MitigateError, one_of
-from mitigate.files import replacing_folder
+from mitigate.errors import MitigateError, counted, one_of
+from mitigate.files import frame_of, replacing_folder
 from mitigate.finished import source_of
 from mitigate.load.graph import SPLITS, Graph
 from mitigate.load.graph import build as build_graph
@@ -29,19 +29,30 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.kge import agreement, by_model
 from mitigate.measure.results import measured
 from mitigate.models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
-from mitigate.package_data import frame_of
 from mitigate.probe.beams import find_device
 from mitigate.recipes.config import Config, build
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.recipes.settings import Graph as GraphData
 from mitigate.report import plots, sections
-from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section, write
+from mitigate.report.page import (
+    OPEN,
+    Column,
+    Fold,
+    Number,
+    Page,
+    Picture,
+    Section,
+    Table,
+    as_text,
+    figures,
+    number,
+    text,
+    write,
+)
 from mitigate.report.sections import crossed, figure, shown, title_of
-from mitigate.report.table import Column, Table, as_text, figures, number, text
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train.kge import Penalty, Settings, fit
 from mitigate.train.settings import Embedding, Foreign
-from mitigate.words.outside_text import counted
 
 OTHERS = "all others"
 STEP = 0.01  # along the gradient of equation 1, the paper's learning rate (footnote 5)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import polars as pl
 
 from mitigate import files
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError, counted, one_of, whole_sentences
 from mitigate.finished import source_of
 from mitigate.load.corpus import digest_of_relations, relations_in_training, triples_of
 from mitigate.load.statements import BETWEEN
@@ -34,13 +34,26 @@ from mitigate.models.hf import LanguageModel, Seq2Seq
 from mitigate.policies import Policy, apply_policy, check_relations, choice_of
 from mitigate.probe.beams import find_device
 from mitigate.probe.stories import Sampling, Wording, ask_stories, sample_stories, story_of
-from mitigate.recipes.config import Config, build, check_trained, find_start
+from mitigate.recipes.config import Config, Scorers, build, check_trained, find_start
 from mitigate.recipes.job import GROUPS, Job, open_job, say, say_notes, say_verdict
-from mitigate.recipes.scorers import Scorers
 from mitigate.report import sections
-from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
+from mitigate.report.page import (
+    OPEN,
+    Column,
+    Fold,
+    Number,
+    Page,
+    Part,
+    Section,
+    Table,
+    figures,
+    grouped,
+    number,
+    p_value,
+    text,
+    write,
+)
 from mitigate.report.sections import crossed, figure
-from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import long_texts
 from mitigate.stages import Result, as_parquet, statement_lines
@@ -50,7 +63,6 @@ from mitigate.train.comet import Settings
 from mitigate.train.generator import as_it_is, as_language_model, train_on_sentences
 from mitigate.train.settings import Api
 from mitigate.triples import Parts
-from mitigate.words.outside_text import counted, whole_sentences
 from mitigate.words.prompts import ANSWERED, CUT, FAILED, OUTCOMES, OWN, PROMPTS, REASONING, REFUSED, prompts
 from mitigate.words.relations import with_own
 from mitigate.words.targets import (

@@ -112,7 +112,7 @@ def _content(folder: Path, checkpoint: str | Path | None) -> str:
     return found.hexdigest()
 
 
-def kind_of(folder: Path) -> Any:
+def class_of(folder: Path) -> Any:
     """The class of what is in a Hugging Face folder, by its config.json: a generator that was trained here as what it
     was trained; of other models those that our decoder computes as a Comet, the rest as a sequence-to-sequence or
     language model.

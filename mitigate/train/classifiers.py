@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mitigate.models.encoder import pad
-from mitigate.models.heads import FOLDS, REGARD
-from mitigate.models.ngram import NgramClassifier, ngrams, per_text
+from mitigate.models.heads import FOLDS, REGARD, NgramClassifier, ngrams, per_text
 from mitigate.models.plausibility import Bilinear
 from mitigate.progress import progress
 from mitigate.train import harness

@@ -11,14 +11,14 @@ from torch import nn
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
-from mitigate.models import hub, minilm
+from mitigate.models import hub
 from mitigate.models.comet import Comet
 from mitigate.models.hf import NO_PEFT, LanguageModel, Seq2Seq
-from mitigate.models.stored_tensors import CONFIG, read_facts
+from mitigate.models.stored_tensors import CONFIG, minilm_folder, read_facts
 from mitigate.models.tail_prompts import TAGS, Layout
 from mitigate.stages import digest_of_values
 from mitigate.train import launch
-from mitigate.train.base_model import Start, find_start, kind_of
+from mitigate.train.base_model import Start, class_of, find_start
 from mitigate.train.comet import Examples, Log, TailModule, fit_module
 from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows
@@ -156,7 +156,7 @@ def open_generator(
 
     Raises MitigateError for a model that is not found, was trained with other prompts, or cannot be prompted so."""
     try:
-        folder = minilm.locate() if model is None else hub.locate(str(model))
+        folder = minilm_folder() if model is None else hub.locate(str(model))
     except (ValueError, OSError) as error:
         raise MitigateError(str(error)) from error
     how: dict[str, Any] = {"layout": layout, "relation": relation, "train": trainable, "further": own_relations}
@@ -164,7 +164,7 @@ def open_generator(
         return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
     try:
         is_plain = not trainable and not read_facts(folder / CONFIG).get("is_encoder_decoder")
-        kind = LanguageModel if is_plain else kind_of(folder)
+        kind = LanguageModel if is_plain else class_of(folder)
     except (ValueError, OSError) as error:
         raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:

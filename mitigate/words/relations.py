@@ -7,15 +7,20 @@ each has a `neutral_phrase` too: the same number of words with negations in the 
 for VADER. `comet_words` is another wording for prompts: the original COMeT's words and, for ATOMIC's relations, each of
 which had a token of its own there, short ones of this project that differ in their first five tokens.
 
-    Relations of a user's own are passed as values; this module stores none."""
+    Relations of a user's own are passed as values; this module stores none.
+
+Events, the heads of ATOMIC ("personx goes to work"), have a wording for each target and words for people without a
+name, from data/event_frames.csv and event_subjects.csv."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import polars as pl
+
 from mitigate.errors import one_of
-from mitigate.package_data import rows_of
+from mitigate.files import rows_of
 
 RATED = ("CapableOf", "HasProperty", "Causes")
 """Relations of the statements of COMeT that people rated. Other relations have another accuracy."""
@@ -116,3 +121,63 @@ def prompt_phrases(wording: str, further: Iterable[Relation] = (), *, comet: boo
     return {
         relation.name: WORDINGS[wording](relation) for relation in (*(comet_relations() if comet else ()), *further)
     }
+
+
+# Events
+
+
+PERSON = "this person"
+"""The person that a statement is about: PersonX, and a masked target."""
+
+PERSONS = {"person ?x": PERSON, "person ?y": "another person", "person ?z": "a third person"}
+PLACE = "XYZ"  # where an event has its target
+BLANK, SOMETHING = "___", "something"
+
+
+@cache
+def heads_of_relations() -> dict[str, str]:
+    """Relation of ATOMIC 2020, by its name here -> the kind of its heads: event, blank or object."""
+    return {row["relation"]: row["heads"] for row in rows_of("atomic_relations.csv")}
+
+
+@cache
+def published_names() -> dict[str, str]:
+    """A relation's name in ATOMIC's files, in the form of relations.spelt -> its name here."""
+    rows = rows_of("atomic_relations.csv")
+    return {spelt(row[file]): row["relation"] for row in rows for file in ("atomic", "atomic2020") if row[file]}
+
+
+def is_of_event() -> pl.Expr:
+    """Return whether a triple (head, relation, tail) is about an event: by its relation or, for relations that
+    ConceptNet has too (Causes, HasSubevent), by a head with PersonX or one of event_frames.csv."""
+    events = {name for name, heads in heads_of_relations().items() if heads != "object"}
+    ours = {row["event"].replace(PLACE, "").strip() for row in rows_of("event_frames.csv") if row["agent"] == "yes"}
+    spoken = "|".join(re.escape(event) for event in sorted(ours) if BLANK not in event)
+    shared = pl.col("relation").is_in(sorted(events & {relation.name for relation in comet_relations()}))
+    return pl.col("relation").is_in(sorted(events)) & (
+        ~shared | pl.col("head").str.contains(rf"\bperson[xyz]\b|\b(?:{spoken})\b")
+    )
+
+
+def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
+    """The events ("event", "blank") that name a target of this category and kind (targets.KINDS): "the lawyer goes to
+    work". Empty for relations of an "object", which have the target itself as head."""
+    given = {"target": target, "kind": kind, "category": category}
+    subject = next(
+        (row["subject"] for row in rows_of("event_subjects.csv") if all(row[by] in ("", given[by]) for by in given)), ""
+    )
+    agent = "yes" if subject else "no"
+    named = subject.replace(PLACE, target) or target
+    rows = [row for row in rows_of("event_frames.csv") if (row["heads"], row["agent"]) == (heads, agent)]
+    return [row["event"].replace(PLACE, named) for row in rows]
+
+
+def as_one_person(masked: pl.Expr) -> pl.Expr:
+    """A masked statement of an event, in lower case, with PERSON as its agent, in place of PersonX and of the rest of a
+    target's subject ("the this person person", "the person from this person"); PersonY and PersonZ as in PERSONS, and
+    "something" in a blank. Some annotators wrote "person x"."""
+    for name, words in PERSONS.items():
+        masked = masked.str.replace_all(rf"\b{name}\b", words)
+    masked = masked.str.replace_all(r"(?:\b(?:the|an?) )?_{2,}", SOMETHING)
+    masked = masked.str.replace_all(r" 's\b", "'s")  # ATOMIC has "personx 's"
+    return masked.str.replace_all(rf"(?:\b(?:the|an?) )?(?:\bperson from )?\b{PERSON}\b(?: person\b)?", PERSON)
