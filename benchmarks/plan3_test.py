@@ -3,6 +3,7 @@ at the first failure; and its power by simulation.
 
     python benchmarks/plan3_test.py power [--csv FILE]    of the bounds, from the spread over seeds of the screening
     python benchmarks/plan3_test.py sequence --csv FILE tagged/as_is=random_tagged/as_is ...    each policy=control
+    python benchmarks/plan3_test.py each --csv FILE ...    a row for each, as if it were tested alone
 
 A difference is in percentage points, above 0 where the policy is better. Its error is that over seeds (t) and that over
 clusters of targets or groups of heads (jackknife of the mean over seeds) together."""
@@ -120,6 +121,27 @@ def sequence(rows: pl.DataFrame, pairs: Mapping[str, str]) -> str:
     return "\n\n".join([markdown(head, lines), *said])
 
 
+def each(rows: pl.DataFrame, pairs: Mapping[str, str]) -> str:
+    """For each policy, as if it were tested alone, the smallest difference and lower bound of each endpoint against
+    `none` and the control, and the first hypothesis that fails."""
+    lines = []
+    for policy, control in pairs.items():
+        cells, ps = [], dict.fromkeys(SEQUENCE, 0.0)
+        for name, (endpoints, references) in SEQUENCE.items():
+            for endpoint in endpoints.values():
+                found = [
+                    difference(rows, policy, NONE if one == "none" else control, endpoint)
+                    for one in references
+                    if one == "none" or control != policy
+                ]
+                least = min(found, key=lambda one: one.low())
+                cells.append(f"{least.value:+.1f} ({least.low():+.1f})")
+                ps[name] = max(ps[name], *(one.p(endpoint.bound) for one in found))
+        lines.append([f"`{policy}`", *cells, passes(passing(ps, ALPHA), ps)])
+    bounds = [f"{shown}, > {one.bound:g}" for endpoints, _ in SEQUENCE.values() for shown, one in endpoints.items()]
+    return markdown(["policy", *bounds, ""], lines)
+
+
 def passing(ps: Mapping[str, float], level: float) -> list[str]:
     """The hypotheses that hold, up to the first that fails."""
     names = list(ps)
@@ -169,13 +191,13 @@ def power(rows: pl.DataFrame) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["power", "sequence"])
+    parser.add_argument("what", choices=["power", "sequence", "each"])
     parser.add_argument("--csv", type=Path, default=CSV)
     parser.add_argument("pairs", nargs="*", help="policy=control, as tagged/as_is=random_tagged/as_is")
     given = parser.parse_intermixed_args()
     rows = pl.read_csv(given.csv)
     pairs = dict(pair.split("=") for pair in given.pairs)
-    print(power(rows) if given.what == "power" else sequence(rows, pairs))
+    print(power(rows) if given.what == "power" else {"sequence": sequence, "each": each}[given.what](rows, pairs))
 
 
 if __name__ == "__main__":
