@@ -20,6 +20,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from mitigate.errors import MitigateError, escaped
 from mitigate.files import write
 
@@ -181,8 +183,6 @@ class Showing:
         if step is not self.step:
             self.step, self.said, self.bar = step, time.monotonic(), None
             if sys.stderr.isatty():
-                from tqdm import tqdm
-
                 self.bar = tqdm(total=step.total, initial=step.done, desc=step.name, unit=f" {step.unit}", leave=False)
         if self.bar is not None:
             self.bar.update(step.done - self.bar.n)

@@ -453,9 +453,10 @@ class AnswerProbabilities:
     """A causal language model that gives the probabilities of answers to a message, without sampling. Where the
     tokenizer has a chat template, the message is that of a user and the answer that of the assistant."""
 
-    def __init__(self, folder: Path) -> None:
-        """The model of a Hugging Face folder. Raises ValueError and OSError as
+    def __init__(self, base: str | Path) -> None:
+        """The model of a Hugging Face folder, a name on the hub or a GGUF file. Raises ValueError and OSError as
         LanguageModel.load, and ValueError for a chat template that fails."""
+        folder = hub.locate(str(base), seq2seq=False)
         self.model, self.tokenizer = hub.opened(AutoModelForCausalLM, folder).eval(), load_tokenizer(folder)
         self.is_chat = self.tokenizer.chat_template is not None
         if self.is_chat:

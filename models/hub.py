@@ -63,9 +63,7 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
     folder = Path(base) / "gguf" / sha256_of(file)[:16]
     if folder.is_dir():
         return folder
-    import torch
     import transformers  # takes seconds
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent) as part, no_bars():
@@ -76,8 +74,8 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed
             of_file["quantization_config"] = transformers.GgufConfig(dequantize=True)
         try:
-            read = whole(AutoModelForCausalLM, alone, dtype=torch.float32, **of_file)
-            tokenizer = AutoTokenizer.from_pretrained(alone, gguf_file="model.gguf")
+            read = whole(transformers.AutoModelForCausalLM, alone, dtype="float32", **of_file)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(alone, gguf_file="model.gguf")
         except ImportError as error:
             raise ValueError("a GGUF file needs libraries of its own: pip install 'mitigate[gguf]'") from error
         except Exception as error:  # of any kind: what is read may be anything

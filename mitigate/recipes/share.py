@@ -9,6 +9,8 @@ import shlex
 from fnmatch import fnmatch
 from pathlib import Path
 
+from huggingface_hub import CommitOperationAdd, HfApi
+
 from mitigate.errors import MitigateError, counted, without_folders
 from mitigate.files import VERSION
 from mitigate.finished import FinishedRun, open_run
@@ -64,8 +66,6 @@ def upload(config: Config, found: FinishedRun, files: dict[str, Path], kind: str
     example; in card and page the command has no folders of this machine. The variable HF_ENDPOINT names another hub.
     Raises MitigateError where the hub refuses, is not reached, or has a public repository of that name and a private
     one was asked for."""
-    from huggingface_hub import CommitOperationAdd, HfApi  # a fifth of a second to load
-
     settings, typed = config.share, shlex.split(str(found.manifest.get("command", "")))
     if not (token := os.environ.get(TOKEN, "").strip()):
         raise MitigateError(

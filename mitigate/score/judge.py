@@ -86,12 +86,9 @@ class Judge:
                 raise MitigateError(f"score.judge.url, name, key: {error}") from error
             self.asks, identity = f"{url} ({name})", [url, name]
         else:
-            from mitigate.models import hub
-            from mitigate.models.hf import (
-                AnswerProbabilities,  # loads transformers: five seconds, for this scorer alone
-            )
+            from mitigate.models.hf import AnswerProbabilities  # loads transformers, which an address does without
 
-            self._model = AnswerProbabilities(hub.locate(str(model), seq2seq=False))
+            self._model = AnswerProbabilities(str(model))
             self.asks, identity = str(model), [self._model.sha256]
         self.fingerprint = fingerprint(self, *identity, *self._rubric, reads, least)
 

@@ -313,7 +313,6 @@ def connected(workers: int) -> Any:
     """The module `ray`, connected. Raises MitigateError where there are too few cores for the workers."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports its use to its makers
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors are exceptions too
-    import ray
     import ray.data
 
     logging.getLogger("ray.data").setLevel(logging.ERROR)
