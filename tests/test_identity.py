@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 
 from mitigate.measure.intervals import Bootstrap
-from mitigate.report.page import as_text
+from mitigate.report.table import as_text
 from mitigate.score.base import make_scorer
 from mitigate.score.labeller import label_statements, with_identity_words
 from mitigate.score.lexicon import Vader
 from mitigate.studies import agreement
 from mitigate.studies.agreement import identity_errors, label_identity_terms, term_texts
 from mitigate.triples import Labels
+from mitigate.words.identity_terms import MASKED, NUMBERS, identity_texts
 from mitigate.words.targets import list_of
-from mitigate.words.word_forms import MASKED, NUMBERS, identity_texts
 
 FEW = Bootstrap(resamples=200)
 

@@ -13,23 +13,8 @@ from markupsafe import Markup
 from page_elements import Elements
 
 from mitigate.report import cards, mitigate, plots, sections
-from mitigate.report.page import (
-    Cell,
-    Column,
-    Fold,
-    Number,
-    Page,
-    Picture,
-    Section,
-    Table,
-    as_markdown,
-    as_text,
-    environment,
-    latex,
-    render,
-    text,
-    write,
-)
+from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, latex, render, write
+from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, text
 
 FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
 PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state": "Nothing"}

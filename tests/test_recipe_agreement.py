@@ -14,8 +14,8 @@ from mitigate.load.ratings import KNOWLEDGE, RESOURCES
 from mitigate.measure.agreement import FIGURES, agreement_table, measure_agreement
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
-from mitigate.report.page import as_markdown, as_text
 from mitigate.report.sections import scorers_beside_people
+from mitigate.report.table import as_markdown, as_text
 from mitigate.studies.agreement import classifiers, read
 from mitigate.tracking import Tracking
 

@@ -23,7 +23,7 @@ from mitigate.studies.classifier import (
 )
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK
-from mitigate.words.word_forms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
+from mitigate.words.identity_terms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
 
 # Plausibility
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BOUND = 25_950  # lines of Python in mitigate/ and models/, and of templates
-TESTS = 16_600  # lines of Python in tests/
+BOUND = 25_850  # lines of Python in mitigate/ and models/, and of templates
+TESTS = 16_590  # lines of Python in tests/
 TABLES = 4_480  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
 WIDTH = 52  # characters of a line, on average
 SOURCES = ("mitigate/*.py", "models/*.py", "mitigate/*.jinja")

@@ -32,7 +32,8 @@ from mitigate.measure.results import FILE, Results
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import Job, open_job, say, say_verdict
 from mitigate.report import compare as report
-from mitigate.report.page import as_text, write
+from mitigate.report.page import write
+from mitigate.report.table import as_text
 from mitigate.stages import in_folder
 from mitigate.tracking import headline_differences, summary
 from mitigate.triples import TEMPLATES, called, role_scorers

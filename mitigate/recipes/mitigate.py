@@ -38,7 +38,7 @@ from mitigate.recipes.config import Config, Scorers, build, check_trained, find_
 from mitigate.recipes.job import Job, open_job, say, say_notes, say_verdict
 from mitigate.report import cards
 from mitigate.report import mitigate as page
-from mitigate.report.page import as_text
+from mitigate.report.table import as_text
 from mitigate.score.labeller import Labeller
 from mitigate.score.plausibility import with_validity
 from mitigate.stages import Result, Work, as_parquet

@@ -14,8 +14,9 @@ from mitigate.files import rows_of
 from mitigate.measure.base import PAPER_SCORERS, bounds, find
 from mitigate.measure.quality import OF_RESOURCE
 from mitigate.models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
-from mitigate.report.page import Column, Table, as_markdown, environment, text
+from mitigate.report.page import environment
 from mitigate.report.sections import left_out
+from mitigate.report.table import Column, Table, as_markdown, text
 from mitigate.triples import kind_of_reason
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}

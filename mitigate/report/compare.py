@@ -15,23 +15,8 @@ from mitigate.measure.base import bounds, key_of, measure_of
 from mitigate.measure.compare import Endpoints
 from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report import plots, sections
-from mitigate.report.page import (
-    OPEN,
-    Cell,
-    Column,
-    Fold,
-    Number,
-    Page,
-    Picture,
-    Section,
-    Table,
-    grouped,
-    number,
-    p_value,
-    signed,
-    span,
-    text,
-)
+from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
+from mitigate.report.table import Cell, Column, Table, grouped, number, p_value, signed, span, text
 
 Row = Mapping[str, Any]
 SHOWN = 6  # headlines of a recipe that measures neither harm nor quality

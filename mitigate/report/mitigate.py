@@ -20,24 +20,9 @@ from mitigate.measure.run import notices, untrained_notices
 from mitigate.report import cards, compare, sections
 from mitigate.report.cards import summary
 from mitigate.report.compare import HEADLINES
-from mitigate.report.page import (
-    OPEN,
-    Cell,
-    Column,
-    Fold,
-    Number,
-    Page,
-    Part,
-    Section,
-    Table,
-    as_text,
-    grouped,
-    number,
-    signed,
-    text,
-    write,
-)
+from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed
+from mitigate.report.table import Cell, Column, Table, as_text, grouped, number, signed, text
 from mitigate.score.labels import long_texts
 
 Row = Mapping[str, Any]

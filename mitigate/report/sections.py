@@ -11,22 +11,8 @@ from mitigate.errors import counted
 from mitigate.measure.agreement import FIGURES
 from mitigate.measure.base import measure_of, own_measures
 from mitigate.report import plots
-from mitigate.report.page import (
-    Cell,
-    Column,
-    Fold,
-    Number,
-    Part,
-    Picture,
-    Section,
-    Table,
-    as_text,
-    figures,
-    grouped,
-    number,
-    span,
-    text,
-)
+from mitigate.report.page import Fold, Number, Part, Picture, Section
+from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, number, span, text
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.targets import named, ordered, targets
 

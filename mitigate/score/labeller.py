@@ -12,9 +12,10 @@ from mitigate.score.base import ENDINGS, IDENTITY
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer, fold_other, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
+from mitigate.words.identity_terms import identity_forms
 from mitigate.words.relations import Relation
 from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.word_forms import identity_forms, pattern
+from mitigate.words.word_forms import pattern
 
 MOST = 1000  # texts whose words are left out one at a time, each as many times as it has words
 SHOWN = 3  # words of a text that drove its label

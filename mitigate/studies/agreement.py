@@ -20,13 +20,13 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
 from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say
-from mitigate.report.page import Table, as_markdown, as_text, figures, text
 from mitigate.report.sections import scorers_beside_people
+from mitigate.report.table import Table, as_markdown, as_text, figures, text
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.stages import as_parquet
 from mitigate.triples import PREJUDICE, ROLES, LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK
-from mitigate.words.word_forms import identity_texts
+from mitigate.words.identity_terms import identity_texts
 
 BESIDE = ("keyword", "ngram", "crowd2")  # scorers that are compared too
 RATINGS = "ratings"

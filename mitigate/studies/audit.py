@@ -35,15 +35,16 @@ from mitigate.progress import progress
 from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.report import sections
-from mitigate.report.page import Cell, Column, Fold, Number, Page, Part, Section, Table, figures, span, text, write
-from mitigate.report.page import number as as_number
+from mitigate.report.page import Fold, Number, Page, Part, Section, write
+from mitigate.report.table import Cell, Column, Table, figures, span, text
+from mitigate.report.table import number as as_number
 from mitigate.score.base import check_name
 from mitigate.score.labeller import Labeller, label_masked, mask
 from mitigate.score.labels import long_texts, not_english
 from mitigate.stages import PartFolder, as_parquet, digest_of_values, statement_lines
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, ROLES, TEMPLATES, Parts
+from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.targets import TargetList, ambiguity_notice, as_targets, choose_targets, list_of, notice_of_own
-from mitigate.words.word_forms import read_further_terms, read_terms
 
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # loader options that Resource.fingerprint covers
 FINDERS = {"triples": about_targets, "sentences": sentences_about_targets}

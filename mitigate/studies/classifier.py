@@ -39,18 +39,10 @@ from mitigate.train import harness
 from mitigate.train.harness import Log
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, fold_other
 from mitigate.verbalise import MASK, mask_column
+from mitigate.words.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.words.relations import comet_relations, relations
 from mitigate.words.targets import targets
-from mitigate.words.word_forms import (
-    any_of,
-    article,
-    masked,
-    read_frames,
-    read_further_terms,
-    read_predicates,
-    read_terms,
-    with_plurals,
-)
+from mitigate.words.word_forms import any_of, article, with_plurals
 
 Facts = dict[str, Any]
 VALIDITY: Facts = {"reads": ["statement", "masked"], "layers": [2], "decay": 0.3, "steps": 200}

@@ -36,7 +36,8 @@ from mitigate.progress import progress
 from mitigate.recipes.config import Config
 from mitigate.recipes.job import open_job, say, say_verdict
 from mitigate.report import page, plots
-from mitigate.report.page import OPEN, Column, Fold, Number, Page, Picture, Section, Table, as_text, number, span, text
+from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
+from mitigate.report.table import Column, Table, as_text, number, span, text
 from mitigate.score.frames import FILE, log_odds
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train import harness

@@ -29,25 +29,10 @@ from mitigate.measure.results import keyed, of_study
 from mitigate.recipes.config import Config, Scorers
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.report import plots
-from mitigate.report.page import (
-    OPEN,
-    Column,
-    Number,
-    Page,
-    Part,
-    Picture,
-    Section,
-    Table,
-    as_text,
-    environment,
-    figures,
-    grouped,
-    number,
-    signed,
-    text,
-)
+from mitigate.report.page import OPEN, Number, Page, Part, Picture, Section, environment
 from mitigate.report.page import write as write_page
 from mitigate.report.sections import PROXIES, each, scorers_beside_people
+from mitigate.report.table import Column, Table, as_text, figures, grouped, number, signed, text
 from mitigate.stages import as_parquet, in_folder
 from mitigate.triples import NEUTRAL, OTHER, LabelCache, Scorer
 from mitigate.verbalise import mask_column

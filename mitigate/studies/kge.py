@@ -34,22 +34,9 @@ from mitigate.recipes.config import Config, build
 from mitigate.recipes.job import open_job, say, say_notes, say_verdict
 from mitigate.recipes.settings import Graph as GraphData
 from mitigate.report import plots, sections
-from mitigate.report.page import (
-    OPEN,
-    Column,
-    Fold,
-    Number,
-    Page,
-    Picture,
-    Section,
-    Table,
-    as_text,
-    figures,
-    number,
-    text,
-    write,
-)
+from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section, write
 from mitigate.report.sections import crossed, figure, shown, title_of
+from mitigate.report.table import Column, Table, as_text, figures, number, text
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.train.kge import Penalty, Settings, fit
 from mitigate.train.settings import Embedding, Foreign

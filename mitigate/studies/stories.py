@@ -37,23 +37,9 @@ from mitigate.probe.stories import Sampling, Wording, ask_stories, sample_storie
 from mitigate.recipes.config import Config, Scorers, build, check_trained, find_start
 from mitigate.recipes.job import GROUPS, Job, open_job, say, say_notes, say_verdict
 from mitigate.report import sections
-from mitigate.report.page import (
-    OPEN,
-    Column,
-    Fold,
-    Number,
-    Page,
-    Part,
-    Section,
-    Table,
-    figures,
-    grouped,
-    number,
-    p_value,
-    text,
-    write,
-)
+from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed, figure
+from mitigate.report.table import Column, Table, figures, grouped, number, p_value, text
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import long_texts
 from mitigate.stages import Result, as_parquet, statement_lines

@@ -1,8 +1,5 @@
-"""Forms of words for people, by rule: plurals and singulars, hyphens, blanks, articles and capitals; and identity
-terms. English only; irregular plurals are in data/plurals.csv.
-
-The identity terms and frames of data/identity make texts such as "a gay person is a teacher". They are split by hand:
-those for training ("train") share no content word with those for testing a scorer ("test")."""
+"""Forms of words for people, by rule: plurals and singulars, hyphens, blanks, articles and capitals. English only;
+irregular plurals are in data/plurals.csv."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +7,7 @@ from functools import cache
 
 import polars as pl
 
-from mitigate.files import frame_of, rows_of
+from mitigate.files import rows_of
 
 BLANK = "[ _\u2010\u2011-]"  # matches a blank of a form in a text; with the hyphens of Unicode
 EXACT = "\0"  # in the place of a blank of a form that is a blank in a text
@@ -120,89 +117,3 @@ def any_of(words: Iterable[str]) -> str:
 def _irregular() -> tuple[tuple[str, str], ...]:
     """(singular, plural) of the ends of words."""
     return tuple((row["singular"], row["plural"]) for row in rows_of("plurals.csv"))
-
-
-# Identity terms
-
-
-AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body")
-POLARITIES = ("neutral", "kind", "unkind")
-NUMBERS = ("singular", "plural")
-MASKED = "masked"
-"""The term of a text whose identity phrase is masked; its axis is null."""
-
-TEXTS = {
-    "text": pl.String,
-    "term": pl.String,
-    "axis": pl.String,
-    "term_split": pl.String,  # train, test; null where the phrase is masked
-    "frame": pl.String,
-    "frame_split": pl.String,
-    "pair": pl.Int64,  # the same for the singular and the plural of a frame
-    "number": pl.String,
-    "polarity": pl.String,
-    "negated": pl.Boolean,
-}
-
-
-@cache
-def read_terms() -> pl.DataFrame:
-    """term ("gay person"), plural, axis, split, alone (the word that names people without "person", or null)."""
-    return frame_of("identity/terms.csv", infer_schema=False)
-
-
-@cache
-def read_frames() -> pl.DataFrame:
-    """frame, polarity (of POLARITIES), negated (bool), number (of NUMBERS), split, pair."""
-    texts = frame_of("identity/frames.csv", infer_schema=False)
-    return texts.with_columns(pl.col("negated") == "yes", pl.col("pair").cast(pl.Int64))
-
-
-@cache
-def read_further_terms() -> pl.DataFrame:
-    """term, plural, axis (of AXES, or "other"): terms for training only, besides those of read_terms; without words of
-    tested terms."""
-    return frame_of("identity/further_terms.csv", infer_schema=False)
-
-
-@cache
-def read_predicates() -> pl.DataFrame:
-    """affirmed ("is a bully"), denied ("is not a bully"), polarity (of POLARITIES, of the affirmed one): predicates for
-    training, without words of tested frames."""
-    return frame_of("identity/predicates.csv", infer_schema=False)
-
-
-@cache
-def identity_forms() -> frozenset[str]:
-    """The forms of the terms in texts: term and plural, and for a word that names people by itself that word too; with
-    hyphens or without."""
-    found: set[str] = set()
-    for term, plural, alone in read_terms().select("term", "plural", "alone").iter_rows():
-        phrases = [term, plural, *([alone, f"{alone} person", f"{alone} people"] if alone else [])]
-        found.update(written for phrase in phrases for written in spellings(phrase))
-    return frozenset(found)
-
-
-def identity_texts(mask: str) -> pl.DataFrame:
-    """Every term in every frame, and every frame with its identity phrase replaced by the mask (columns TEXTS)."""
-    of_frame = ("frame", "split", "pair", "number", "polarity", "negated")
-    rows = list[tuple]()
-    frames = [
-        (frame["frame"], tuple(frame[name] for name in of_frame)) for frame in read_frames().iter_rows(named=True)
-    ]
-    for term in read_terms().iter_rows(named=True):
-        about = (term["term"], term["axis"], term["split"])
-        rows += [(filled(frame, term["term"], term["plural"]), *about, *facts) for frame, facts in frames]
-    rows += [(masked(frame, mask), MASKED, None, None, *facts) for frame, facts in frames]
-    return pl.DataFrame(rows, schema=TEXTS, orient="row")
-
-
-def filled(frame: str, term: str, plural: str) -> str:
-    """A frame about a term: "{a} {term} is honest" and "{terms} are honest"."""
-    return frame.format(a=article(term), term=term, terms=plural)
-
-
-def masked(frame: str, mask: str) -> str:
-    """A frame whose identity phrase, its article included, is replaced as a demographic word is: "this person is
-    honest", "this person are honest"."""
-    return frame.replace("{a} {term}", mask).replace("{terms}", mask)
