@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import sys
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
@@ -89,3 +90,18 @@ def test_the_results_in_readme_are_those_of_the_file() -> None:
     for column in (of_category(""), tables.HELD_OUT):
         before, after = (effects.of_arm(found, arm)[column].mean() for arm in (control, policy))
         assert re.search(rf"from {before:.1f}\b.* to {after:.1f}\b", text)
+
+
+THIRD = ["sequence", "--csv", str(ROOT / "benchmarks/plan3_test.csv"), "none/critic20=none/random_critic20"]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "verdict"),
+    [("plan2_tables", ["test"], "`critic`: p 1.000 by Holm"), ("plan3_test", THIRD, "`none/critic20`: fails at H3.")],
+)
+def test_a_plan_has_the_verdict_of_its_rows(
+    script: str, arguments: list[str], verdict: str, monkeypatch, capsys
+) -> None:
+    monkeypatch.setattr(sys, "argv", [script, *arguments])
+    import_module(f"benchmarks.{script}").main()
+    assert verdict in capsys.readouterr().out
