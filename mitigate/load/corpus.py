@@ -156,7 +156,7 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     return Streamed(place, "triples", open_lines(place), parse, on_bad_line)
 
 
-# ConceptNet
+# The triples of a run
 
 
 NAMES = ["head", "relation", "tail"]
