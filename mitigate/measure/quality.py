@@ -257,7 +257,7 @@ trained(
 )
 
 
-# Swap lift
+# Tails with their own and with other heads
 
 
 PRIMARY = (HELD_OUT, "profession")
