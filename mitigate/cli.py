@@ -152,7 +152,7 @@ def check_gone(arguments: Sequence[str]) -> None:
         given = {key, *(f"{key}={option}" for option in SEPARATORS.split(value))}
         for row in sorted(rows_of("gone.csv"), key=lambda row: -len(row["name"])):  # a setting before its group
             if row["name"] in given or key.startswith(f"{row['name']}."):
-                instead = row["instead"] or "version 0.2.0 (git tag v0.2.0)"
+                instead = row["instead"] or "version 0.2.0 (git commit 368c7b80)"
                 raise MitigateError(f"{row['name']} is not in version 1.0; use {instead}")
 
 

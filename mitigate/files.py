@@ -181,7 +181,7 @@ def digest_of_file(path: Path) -> str | None:
 # The package's own data
 
 
-VERSION = "0.2.0"
+VERSION = "1.0.0"
 DATA = files("mitigate").joinpath("data")
 
 
