@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import plan2_effects as effects
 from benchmarks.corrected import Accuracy, half_of, share_error
 from benchmarks.experiment_effects import of_arm
-from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
+from benchmarks.experiment_plan import HERE, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
 from mitigate.files import write
@@ -54,7 +54,7 @@ DOSE_PICTURE = Path(__file__).parents[1] / "docs/results/dose"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=[*ENDPOINTS, "power", "test", "dose", "accuracy"])
-    parser.add_argument("--csv", type=Path, default=EXPERIMENTS["plan2"].table, help="the file of finished runs")
+    parser.add_argument("--csv", type=Path, default=HERE / "plan2.csv", help="the file of finished runs")
     parser.add_argument("--policies", type=int, default=1, help="with power: how many are tested")
     parser.add_argument("--half", choices=["first", "second"])
     parser.add_argument("--heads", type=Path, help="people_valid/ of a run of recipe=classifier classifier=people")
@@ -66,7 +66,7 @@ def main() -> None:
             PeopleValid(given.heads, given.base), given.half, given.data, "SmolLM2" if given.base else "MiniLM"
         )
         return
-    rows, known = read(given.csv), arms(EXPERIMENTS["plan2"].arms)
+    rows, known = read(given.csv), arms(HERE / "plan2_arms.csv")
     if given.table == "power":
         print(power(rows, known, given.policies))
     elif given.table == "test":

@@ -5,9 +5,9 @@ prompt, and measures all decodings of a model on it. It goes on where it stopped
     python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [--part test|replication] [-- more]
     python benchmarks/plan3.py table                                       the screening as Markdown
 
-LM: the folder of the converted SmolLM2 that smollm.py (of version 0.2.0, commit 368c7b80) prints. A finished model is a row of
-plan3.csv for each of its decodings, written at once; a killed run resumes from the model's checkpoints and the pool's
-parts, in FOLDER."""
+LM: the folder of the converted SmolLM2 that smollm.py of version 0.2.0 (commit 368c7b80) prints. A finished model is a
+row of plan3.csv for each of its decodings, written at once; a killed run resumes from the model's checkpoints and the
+pool's parts, in FOLDER."""
 
 import argparse
 import os
