@@ -14,7 +14,7 @@ import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -73,7 +73,7 @@ class Queue:
                 for statement in ("PRAGMA journal_mode = WAL", JOBS, PEOPLE):
                     table.execute(statement)
         except sqlite3.DatabaseError as error:
-            raise MitigateError(f"{path} is not a job queue ({error}); move it away; a new one is created") from error
+            raise MitigateError(f"{path} is not a job queue ({error}); move it away to get a new one") from error
 
     @contextmanager
     def _table(self) -> Iterator[sqlite3.Connection]:
@@ -103,16 +103,16 @@ class Queue:
         one that was submitted first. None where there is nothing to do."""
         now = time.time()
         with self._table() as table:
-            found = _jobs(table, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", now)
-            if not found and table.execute("SELECT COUNT(*) FROM jobs WHERE state = 'running'").fetchone()[0] < slots:
-                found = _jobs(table, "WHERE state = 'queued' ORDER BY id LIMIT 1")
-            if not found:
+            jobs = _jobs(table, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", now)
+            if not jobs and table.execute("SELECT COUNT(*) FROM jobs WHERE state = 'running'").fetchone()[0] < slots:
+                jobs = _jobs(table, "WHERE state = 'queued' ORDER BY id LIMIT 1")
+            if not jobs:
                 return None
             table.execute(
                 "UPDATE jobs SET state = 'running', worker = ?, lease = ?, started = COALESCE(started, ?) WHERE id = ?",
-                (worker, now + LEASE, now, found[0].id),
+                (worker, now + LEASE, now, jobs[0].id),
             )
-            return _jobs(table, "WHERE id = ?", found[0].id)[0]
+            return _jobs(table, "WHERE id = ?", jobs[0].id)[0]
 
     def renew(self, job: int, worker: str) -> Literal["go on", "cancel", "lost"]:
         """Renew the worker's lease; "cancel" for a job to cancel, "lost" for one that is no longer this worker's."""
@@ -121,8 +121,8 @@ class Queue:
                 "UPDATE jobs SET lease = ? WHERE id = ? AND worker = ? AND state = 'running'",
                 (time.time() + LEASE, job, worker),
             )
-            found = _jobs(table, "WHERE id = ? AND worker = ? AND state = 'running'", job, worker)
-        return "lost" if not found else "cancel" if found[0].cancel else "go on"
+            jobs = _jobs(table, "WHERE id = ? AND worker = ? AND state = 'running'", job, worker)
+        return "lost" if not jobs else "cancel" if jobs[0].cancel else "go on"
 
     def note(self, job: int, worker: str, *, started: bool = False, folder: str | None = None) -> None:
         """Record that this worker's job was started, or its run folder."""
@@ -205,9 +205,11 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _jobs(table: sqlite3.Connection, rows: str, *values: object) -> list[Job]:
-    """The jobs of the rows that a condition in SQL selects."""
-    names = [field.name for field in fields(Job)]
-    found = [dict(row) for row in table.execute(f"SELECT {', '.join(names)} FROM jobs {rows}", values)]
-    plain: dict[str, Callable[[Any], Any]] = {"overrides": json.loads, "command": json.loads, "cancel": bool}
-    return [Job(**{name: plain.get(name, lambda same: same)(value) for name, value in row.items()}) for row in found]
+def _jobs(table: sqlite3.Connection, condition: str, *values: object) -> list[Job]:
+    """The jobs that a condition in SQL selects."""
+    columns = ", ".join(field.name for field in fields(Job))
+    rows = [dict(row) for row in table.execute(f"SELECT {columns} FROM jobs {condition}", values)]
+    for row in rows:
+        row["overrides"], row["command"] = json.loads(row["overrides"]), json.loads(row["command"])
+        row["cancel"] = bool(row["cancel"])
+    return [Job(**row) for row in rows]

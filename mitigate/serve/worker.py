@@ -43,13 +43,13 @@ PRINTED_FIRST = 1 << 16  # bytes of the output in which the run folder is named
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS")
 
 
-class Here:
+class Local:
     """A command of this machine, in a process group of its own, which the system ends with its worker."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         with log.open("ab") as output:
-            how: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "preexec_fn": _prepare}
-            self.process = subprocess.Popen(command, start_new_session=True, **how)
+            options: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "preexec_fn": _prepare}
+            self.process = subprocess.Popen(command, start_new_session=True, **options)
 
     def poll(self) -> int | None:
         """The exit status; what the command has left running is killed."""
@@ -58,10 +58,10 @@ class Here:
             self.end(signal.SIGKILL)
         return status
 
-    def end(self, how: signal.Signals) -> None:
+    def end(self, sent: signal.Signals) -> None:
         """Send a signal to the process group."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, how)
+            os.killpg(self.process.pid, sent)
 
 
 def _prepare() -> None:
@@ -81,8 +81,8 @@ class Slurm:
         self.status = log.with_suffix(".status")
         line = f"{shlex.join(command)} >>{shlex.quote(str(log))} 2>&1; s=$?; "
         line += f"[ $s -eq {128 + signal.SIGTERM} ] || echo $s >{shlex.quote(str(self.status))}"
-        given = [f"--job-name={self.name}", "--dependency=singleton", "--requeue", "--output=/dev/null"]
-        self.line = ["sbatch", *given, *(f"--{option}" for option in options), f"--wrap={line}"]
+        always = [f"--job-name={self.name}", "--dependency=singleton", "--requeue", "--output=/dev/null"]
+        self.line = ["sbatch", *always, *(f"--{option}" for option in options), f"--wrap={line}"]
         self.asked, self.missing, self.is_known = 0.0, 0, False
 
     def poll(self) -> int | None:
@@ -92,19 +92,19 @@ class Slurm:
             return None
         self.asked = time.monotonic()
         line = ["squeue", "--me", "--noheader", f"--name={self.name}", "--format=%T"]
-        asked = subprocess.run(line, check=False, capture_output=True, text=True)
-        is_listed = bool(asked.stdout.strip()) if asked.returncode == 0 else None  # None: SLURM does not answer
-        if self.status.exists() and (found := self.status.read_text().strip()):
+        answer = subprocess.run(line, check=False, capture_output=True, text=True)
+        is_listed = bool(answer.stdout.strip()) if answer.returncode == 0 else None  # None: SLURM does not answer
+        if self.status.exists() and (written := self.status.read_text().strip()):
             self.status.unlink()
-            return int(found)
+            return int(written)
         if is_listed is False and not self.is_known:
             subprocess.run(self.line, check=True, capture_output=True)
         self.missing = self.missing + 1 if is_listed is False and self.is_known else 0
         self.is_known = self.is_known or is_listed is not None
         return GONE if self.missing > 1 else None
 
-    def end(self, how: signal.Signals) -> None:
-        """Have SLURM end the job."""
+    def end(self, sent: signal.Signals) -> None:
+        """Have SLURM end the job, by its own signals."""
         subprocess.run(["scancel", "--me", f"--name={self.name}"], check=False, capture_output=True)
 
 
@@ -127,11 +127,12 @@ class Worker:
             while not _is_locked(held.fileno()):
                 self.beat()
                 time.sleep(LOOK)
-            deaths, status = 0, None
-            fault: str | None = ""
-            while fault is not None and deaths < MOST_DEATHS and not self.is_cancelled:
+            deaths = 0
+            while True:
                 status, fault = self._run()
-                deaths += MOST_DEATHS if status in (None, CORRECTABLE) else status != GONE
+                deaths += status != GONE
+                if status in (None, 0, CORRECTABLE) or deaths == MOST_DEATHS or self.is_cancelled:
+                    break
             self.queue.finish(self.job.id, self.name, status, fault)
 
     def _run(self) -> tuple[int | None, str | None]:
@@ -144,34 +145,33 @@ class Worker:
             return None, f"it was started {starts} times, and killed each time"
         self.queue.note(self.job.id, self.name, started=True)
         try:
-            command, given = list(self.job.command), self.options
-            status = self._watch(Here(command, self.log) if given is None else Slurm(command, self.log, given))
+            command, options = self.job.command, self.options
+            status = self._watch(Local(command, self.log) if options is None else Slurm(command, self.log, options))
         except (OSError, subprocess.CalledProcessError) as error:
-            said = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
-            return None, f"it cannot be started: {escaped(said) or error}"
+            message = (getattr(error, "stderr", None) or b"").decode(errors="replace").strip()
+            return None, f"it cannot be started: {escaped(message) or error}"
         if status == 0:
             return status, None
         ended = f"killed by {signal_name(-status)}" if status < 0 else f"exit status {status}"
         printed = [line for line in last_lines(self.log) if line.strip()] or ["it printed nothing"]
-        own = [line.removeprefix("mitigate: ") for line in printed if line.startswith("mitigate: ")]
-        return status, f"{ended}: {(own or printed)[-1][:500]}"
+        messages = [line.removeprefix("mitigate: ") for line in printed if line.startswith("mitigate: ")]
+        return status, f"{ended}: {(messages or printed)[-1][:500]}"
 
-    def _watch(self, process: Here | Slurm) -> int:
+    def _watch(self, process: Local | Slurm) -> int:
         """Wait for the end of a command, and end it if the job is cancelled."""
         signals, due = list(SIGNALS), 0.0
         while (status := process.poll()) is None:
             self.beat()
             if self.is_cancelled and time.monotonic() >= due:
-                how, patience = signals.pop(0) if len(signals) > 1 else signals[0]
-                process.end(how)
+                sent, patience = signals.pop(0) if len(signals) > 1 else signals[0]
+                process.end(sent)
                 due = time.monotonic() + patience
             time.sleep(LOOK)
         self.beat(now=True)
         return status
 
     def beat(self, now: bool = False) -> None:
-        """Renew the lease when it is time, and tell the queue the run folder once the output names it. Raises
-        LostError."""
+        """Renew the lease when it is time, and record the run folder once the output names it. Raises LostError."""
         if not now and time.monotonic() < self.beaten + BEAT:
             return
         self.beaten = time.monotonic()
@@ -182,9 +182,9 @@ class Worker:
             self.is_cancelled = answer == "cancel"
             with self.log.open("rb") as file:
                 printed = file.read(PRINTED_FIRST if self.folder is None else 0).decode("utf-8", errors="replace")
-            if found := RUN_FOLDER.search(printed):
-                self.folder = found[1]
-                self.queue.note(self.job.id, self.name, folder=found[1])
+            if named := RUN_FOLDER.search(printed):
+                self.folder = named[1]
+                self.queue.note(self.job.id, self.name, folder=self.folder)
 
 
 def _is_locked(file: int) -> bool:
@@ -214,10 +214,10 @@ def last_lines(path: Path, most: int = 40, longest: int = 1 << 16) -> list[str]:
 def start_jobs(
     queue: Queue, slots: int, threads: int | None, sbatch: Sequence[str] | None, stop: threading.Event
 ) -> None:
-    """Start a worker for each job that may run, `slots` at once, until `stop` is set. It keeps nothing: what runs
-    stands in the queue. threads: of each job; sbatch: its options, None for this machine."""
-    kept = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}
-    environment = kept | (dict.fromkeys(THREADS, str(threads)) if threads else {})
+    """Start a worker for each job that may run, `slots` at once, until `stop` is set. The queue alone has the state.
+    threads: of each job; sbatch: its options, None for this machine."""
+    inherited = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}
+    environment = inherited | (dict.fromkeys(THREADS, str(threads)) if threads else {})
     workers: list[subprocess.Popen[bytes]] = []
     while not stop.wait(0.5):
         workers = [worker for worker in workers if worker.poll() is None]  # no zombie stays
@@ -226,8 +226,8 @@ def start_jobs(
                 line = [sys.executable, "-m", "mitigate.serve.worker", str(queue.path), str(job.id), name]
                 line += [] if sbatch is None else ["slurm", *sbatch]
                 with (queue.path.parent / "workers.log").open("ab") as output:
-                    how: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output, "env": environment}
-                    workers.append(subprocess.Popen(line, start_new_session=True, **how))
+                    streams: Any = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+                    workers.append(subprocess.Popen(line, start_new_session=True, env=environment, **streams))
         except (OSError, sqlite3.Error) as error:  # a full disk, no more processes: the service still answers
             sys.stderr.write(f"mitigate: no job can be started now: {error}\n")
             stop.wait(5)
