@@ -34,8 +34,8 @@ def test_addresses_that_may_be_served_and_the_names_that_browsers_may_send() -> 
     check("localhost", False)
     local = ["127.0.0.1", "localhost", "[::1]"]
     assert hosts_of("127.0.0.1", 8765, []) == [*local, *(f"{name}:8765" for name in local)]
-    named = hosts_of("10.0.0.5", 8765, ["M.example.org"])
-    assert {"10.0.0.5:8765", "m.example.org:8765", "m.example.org"} <= set(named)
+    named = hosts_of("10.0.0.5", 8765, ["M.example.org:8443", "FE80::1"])
+    assert {"10.0.0.5:8765", "m.example.org:8443", "[fe80::1]:8765"} <= set(named)
 
 
 def test_places_that_cannot_be_had_are_named_before_anybody_submits(tmp_path: Path, job) -> None:
@@ -147,7 +147,7 @@ def test_service_worker_and_job_are_killed_and_two_peoples_queues_go_on_in_order
         until(lambda: ann.job(second)["starts"] == 1)
         assert ann.waiting() == {others: 1}
         ann.ask("DELETE", f"/jobs/{second}")
-        with pytest.raises(AssertionError, match=f"job {others} belongs to bob; its owner can cancel it"):
+        with pytest.raises(AssertionError, match=f"job {others} belongs to bob; only its owner can cancel it"):
             ann.ask("DELETE", f"/jobs/{others}")
         bob.ask("DELETE", f"/jobs/{others}")
         until(lambda: bob.job(others)["ended"] and ann.job(second)["ended"])

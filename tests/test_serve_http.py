@@ -82,15 +82,19 @@ def test_a_job_is_submitted_listed_shown_and_cancelled(client: TestClient, servi
     assert [job["id"] for job in client.get("/jobs").json()["jobs"]] == [1]
     assert client.delete("/jobs/1").json()["state"] == "running"
     assert service.queue.renew(1, "worker") == "cancel"
+    service.queue.path.write_bytes(b"damaged" * 999)
+    assert faults(client.get("/jobs"), 503) == ["file is not a database"]
 
 
 def test_people_cancel_their_own_jobs_and_read_their_own_files(client: TestClient, by: dict, service: Service) -> None:
-    assert faults(client.get("/jobs"), 401) == ["a token is needed: Authorization: Bearer TOKEN"]
+    assert faults(client.get("/jobs"), 401) == ["a valid token is needed: Authorization: Bearer TOKEN"]
     assert client.post("/jobs", json={}, headers=by["ann"]).json()["owner"] == "ann"
     refused = faults(client.delete("/jobs/1", headers=by["bob"]), 403)
-    assert refused == ["job 1 belongs to ann; its owner can cancel it"]
+    assert refused == ["job 1 belongs to ann; only its owner can cancel it"]
     assert client.get("/jobs/1", headers=by["bob"]).json()["state"] == "queued"
     assert client.delete("/jobs/1", headers=by["ann"]).json()["state"] == "cancelled"
+    service.queue.submit("audit", {}, [])  # before the first token
+    assert client.delete("/jobs/2", headers=by["bob"]).json()["state"] == "cancelled"
     assert faults(client.put("/files/a.csv", content=TRIPLES), 401)
     listed = client.put("/files/a.csv", content=TRIPLES, headers=by["ann"]).json()
     assert listed == {"files": [{"name": "a.csv", "bytes": 41}]}
@@ -105,7 +109,7 @@ def test_people_cancel_their_own_jobs_and_read_their_own_files(client: TestClien
     overrides["data.path"] = "../ann/a.csv"
     assert "you uploaded no such file" in faults(client.post("/jobs", json=submission, headers=by["bob"]), 422)[0]
     taken = faults(client.put("/files/a.csv", content=b"other\n", headers=by["ann"]), 409)
-    assert taken == ["you have a file a.csv already; remove it first, or choose another name"]
+    assert taken == ["you have a file a.csv already; remove it or choose another name"]
     assert (service.files("ann") / "a.csv").read_bytes() == TRIPLES
     assert faults(client.delete("/files/a.csv", headers=by["bob"]), 404)
     assert client.delete("/files/a.csv", headers=by["ann"]).json() == {"files": []}
@@ -162,7 +166,7 @@ def test_no_name_of_a_manifest_leads_out(client: TestClient, service: Service) -
     assert client.get("/runs/mitigate-none-1").json()["files"] == []
     for path in names:
         answer = client.get(f"/runs/mitigate-none-1/files/{quote(path, safe='')}")
-        assert faults(answer, 404) == ["the run has no such file; the list of its files has all"]
+        assert faults(answer, 404) == ["the run has no file of that name"]
 
 
 def test_a_link_among_uploads_is_not_followed(client: TestClient, service: Service, tmp_path: Path) -> None:
@@ -196,21 +200,17 @@ HOSTILE: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("POST", "/jobs", json_body({"recipe": "../../etc"}), 422, "unknown recipe '../../etc'; allowed: mitigate"),
     ("POST", "/jobs", json_body({"overrides": {"recipe.run": "os.getcwd"}}), 422, "'recipe.run' cannot be set"),
     ("POST", "/jobs", json_body({"overrides": {"paths.outputs": "/etc"}}), 422, "'paths.outputs' cannot be set"),
-    ("POST", "/jobs", json_body({"overrides": {"policy": "both,none"}}), 422, "unknown policy"),
     ("POST", "/jobs", json_body({"overrides": {"seed": {"_target_": "os.getcwd"}}}), 422, "seed must be a text, a num"),
-    ("POST", "/jobs", json_body({"overrides": {"seed": "${oc.env:HOME}"}}), 422, "seed=${oc.env:HOME} must be a whole"),
     ("POST", "/jobs", json_body(rb'{"overrides": {"probe.targets": ["\ud800"]}}'), 422, "must be a list of 1 to 1,000"),
-    ("POST", "/jobs", json_body({"overrides": {"data": "triples", "data.path": "/etc/passwd"}}), 422, "no such file"),
-    ("POST", "/jobs", json_body({"recipe": "compare", "overrides": {"compare.runs": ["../out"]}}), 422, "finished run"),
     # Paths out of the run folders.
     ("GET", "/runs/%2e%2e", {}, 404, "no finished run of that name"),
     ("GET", "/runs/.serve/files/queue.sqlite", {}, 404, "no finished run of that name"),
     ("GET", "/runs/mitigate-both-1", {}, 404, "no finished run of that name"),
     ("GET", "/runs/" + "x" * 5000, {}, 404, "no finished run of that name"),
-    ("GET", "/runs/mitigate-none-1/files/..%2f..%2fsecret.txt", {}, 404, "the run has no such file"),
-    ("GET", "/runs/mitigate-none-1/files//etc/passwd", {}, 404, "the run has no such file"),
-    ("GET", "/runs/mitigate-none-1/files/manifest.json", {}, 404, "the run has no such file"),
-    ("GET", "/jobs/99", {}, 404, "there is no such job; the list of jobs has all"),
+    ("GET", "/runs/mitigate-none-1/files/..%2f..%2fsecret.txt", {}, 404, "the run has no file"),
+    ("GET", "/runs/mitigate-none-1/files//etc/passwd", {}, 404, "the run has no file"),
+    ("GET", "/runs/mitigate-none-1/files/manifest.json", {}, 404, "the run has no file"),
+    ("GET", "/jobs/99", {}, 404, "there is no job of that number"),
     ("GET", "/jobs/1%20OR%201=1", {}, 422, "valid integer"),
     # Files that are no text, and names that are paths.
     ("PUT", "/files/..%2F..%2Fevil.csv", {"content": b"a\n"}, 422, "a file's name has at most 50 letters"),
@@ -221,11 +221,11 @@ HOSTILE: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("PUT", "/files/evil.csv.gz", {"content": TRIPLES}, 422, "ends in .csv, .tsv, .jsonl, .txt; unpack archives"),
     ("PUT", "/files/evil.csv", {"content": b""}, 422, "evil.csv is empty"),
     ("PUT", "/files/evil.csv", {"content": b"0" * (MOST + 1)}, 413, "allowed: 3,145,728 bytes"),
-    ("DELETE", "/files/..%2F..%2Fqueue.sqlite", {}, 404, "you have no such file"),
+    ("DELETE", "/files/..%2F..%2Fqueue.sqlite", {}, 404, "you have no file of that name"),
     # Hosts and origins.
-    ("GET", "/jobs", {"headers": {"host": "evil.example"}}, 421, "this service is not called so"),
-    ("POST", "/jobs", {"headers": {"origin": "http://evil.example"}}, 403, "a page of another origin may not ask"),
-    ("GET", "/jobs", {"headers": {"sec-fetch-site": "cross-site"}}, 403, "a page of another origin may not ask"),
+    ("GET", "/jobs", {"headers": {"host": "evil.example"}}, 421, "the Host header is not a name of this service"),
+    ("POST", "/jobs", {"headers": {"origin": "http://evil.example"}}, 403, "a page of another origin may not send"),
+    ("GET", "/jobs", {"headers": {"sec-fetch-site": "cross-site"}}, 403, "a page of another origin may not send"),
 ]
 
 

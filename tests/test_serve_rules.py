@@ -73,7 +73,7 @@ def test_all_faults_are_reported_together_and_no_scorer_opens_an_address(rules: 
     assert found[1].startswith("unknown policy 'bohth' (did you mean both?); allowed: balance, both")
     assert found[2] == "seed=-1 must be a whole number from 0 to 4,294,967,295 (number that fixes all random draws)"
     assert found[3] == "trainer.lr=fast must be a number above 0 and at most 1 (learning rate)"
-    assert found[4].startswith("'trainer.learning' cannot be set in this service; the list of settings has what can")
+    assert found[4].startswith("'trainer.learning' cannot be set in this service; see its list of settings")
     assert len(found) == 5
     for key, value in (("score.extra", ["ngram", "judge"]), ("score.regard", "judge"), ("policy.scorers", ["judge"])):
         (found,) = faults(rules, "mitigate", {key: value})
@@ -92,7 +92,7 @@ KEYS = (
 @pytest.mark.parametrize("key", KEYS)
 def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key: str) -> None:
     (found,) = faults(rules, "mitigate", {key: "os.getcwd"})
-    assert "cannot be set in this service; the list of settings has what can" in found
+    assert "cannot be set in this service; see its list of settings" in found
     assert len(found.encode()) < 200
 
 

@@ -75,7 +75,7 @@ def run(config: Config) -> None:
 
 
 def check(address: str, has_people: bool) -> None:
-    """Raise MitigateError for an address that others reach where nobody has a token."""
+    """Raise MitigateError for an address that other machines reach where nobody has a token."""
     if not has_people and address not in LOCAL:
         raise MitigateError(
             f"serve.address={address} can be reached by others, and anybody could submit jobs; give each person a "
@@ -84,6 +84,7 @@ def check(address: str, has_people: bool) -> None:
 
 
 def hosts_of(address: str, port: int, names: list[str]) -> list[str]:
-    """The allowed values of a browser's Host header."""
-    hosts = [f"[{name}]" if ":" in name else name.lower() for name in dict.fromkeys([address, *LOCAL, *names])]
+    """The allowed values of a browser's Host header. names: of a proxy, with its port where that is not 80 or 443."""
+    spelt = [f"[{name}]" if name.count(":") > 1 else name for name in (address, *LOCAL, *names)]  # IPv6 in brackets
+    hosts = [name.lower() for name in dict.fromkeys(spelt)]
     return [*hosts, *(f"{name}:{port}" for name in hosts)]

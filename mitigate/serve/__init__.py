@@ -1,2 +1,1 @@
-"""The service: a queue of jobs, the processes that work on them, HTTP and a page. It checks settings, starts recipes as
-processes of their own, and reads run folders."""
+"""The service: a queue of jobs, the processes that run them, HTTP and a page. It imports no recipe."""

@@ -1,12 +1,10 @@
-"""The HTTP application: who may ask, jobs, uploaded files, run folders, and the page. Nothing here runs what a client
-sends: a submission becomes a row of the queue.
+"""The HTTP application: people, jobs, uploaded files, run folders, and the page. Nothing here runs what a client sends:
+a submission becomes a row of the queue.
 
-A page elsewhere cannot reach the service: a browser says where a request comes from (Origin, Sec-Fetch-Site), and a
-name that was made to point here is not among the hosts. A refusal has a status of 4xx or 5xx and {"faults":
-[sentences]}."""
+Pages of other sites cannot use the service: browsers name the origin of a request (Origin, Sec-Fetch-Site), and a host
+name that was made to point here is not in `hosts`. A refusal is a status of 4xx or 5xx with {"faults": [sentences]}."""
 
 import codecs
-import hmac
 import os
 import secrets
 import socket
@@ -20,13 +18,13 @@ from typing import Annotated, Any
 from urllib.parse import unquote
 
 import uvicorn
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.exceptions import HTTPException
 
 from mitigate.errors import MitigateError
 from mitigate.files import VERSION, read_json
@@ -41,15 +39,14 @@ LARGEST_BODY = 1 << 20  # bytes
 LARGEST_FILE = 50 << 20  # bytes
 MOST_CONNECTIONS = 500
 ENDINGS = (".csv", ".tsv", ".jsonl", ".txt")  # of uploaded files
-COMMON = "_common"  # the folder of files of those without a name, which no person's name is
+FILE = "the name of a file that you uploaded, or of one in the service's folders"
 COOKIE = "mitigate_token"  # which the page sets
 CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'"
 SANDBOX = (
     f"sandbox allow-scripts; {CLOSED}; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "frame-ancestors 'self'"
 )
-"""The content policy of the pages of runs, which show generated text: they can send no request, to this service or any
-other, and read no cookie."""
+"""The content policy of the pages of runs, which show generated text: they can send no request and read no cookie."""
 HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -85,21 +82,22 @@ class Service:
     sbatch: Sequence[str] | None = None
 
     def files(self, caller: str | None) -> Path:
-        """The folder of a person's uploaded files."""
-        return self.queue.path.parent / "files" / (caller or COMMON)
+        """The folder of a caller's uploaded files; one for all as long as nobody has a token."""
+        return self.queue.path.parent / "files" / (caller or "_common")  # no name of a person
 
-    def caller(self, request: Request) -> tuple[str | None] | None:
-        """The name of the person who sends a request, by the token; (None,) where no token was ever made; None for
-        somebody who is not let in."""
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    def caller(self, request: Request) -> str | None:
+        """The name of the person whose token a request carries; None where no token was ever made. Raises HTTPException
+        for a request without a valid token."""
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))
         cookies = [unquote(value) for name, _, value in pairs if name == COOKIE]
-        people = self.queue.people()
-        for token in [given.strip()] if scheme.lower() == "bearer" else cookies:
-            for name, hashed in people.items():
-                if hashed is not None and hmac.compare_digest(digest(token), hashed):
-                    return (name,)
-        return None if people else (None,)
+        names = {hashed: name for name, hashed in self.queue.people().items()}  # a lookup by hash leaks no token
+        for token in [bearer.strip()] if scheme.lower() == "bearer" else cookies:
+            if (hashed := digest(token)) in names:
+                return names[hashed]
+        if names:
+            raise HTTPException(401, "a valid token is needed: Authorization: Bearer TOKEN")
+        return None
 
     def page(self) -> HTMLResponse:
         """The page, which holds no data and needs no token: one HTML file without outside assets, in the look of the
@@ -118,9 +116,11 @@ class Service:
         """The allowed submissions: recipes, options of groups, settings with their values and meaning; and the name of
         who asks."""
         known = [settings()[key] for key in allowed()]
-        rows = [{"setting": one.key, "allowed": one.allowed, "meaning": one.meaning} for one in known]
-        found = {"recipes": RECIPES, "groups": self.rules.options(), "settings": rows}
-        return {"name": request.state.caller, **found}
+        rows = [
+            {"setting": one.key, "allowed": FILE if one.serve == "file" else one.allowed, "meaning": one.meaning}
+            for one in known
+        ]
+        return {"name": request.state.caller, "recipes": RECIPES, "groups": self.rules.options(), "settings": rows}
 
     def submit(self, submission: Submission, request: Request) -> dict[str, Any]:
         """Submit a job. It is checked as the command line checks it, and the answer names all faults."""
@@ -138,16 +138,17 @@ class Service:
         return {**self.shown(job), "log": last_lines(log_of(self.queue, job))}
 
     def cancel(self, number: Number, request: Request) -> dict[str, Any]:
-        """Cancel a job of yours: a queued one at once, a running one as by Ctrl-C."""
-        if request.state.caller != (owner := self._job(number).owner):
-            raise HTTPException(403, f"job {number} belongs to {owner or 'nobody'}; its owner can cancel it")
+        """Cancel a job of yours or of nobody: a queued one at once, a running one as by Ctrl-C."""
+        owner = self._job(number).owner
+        if owner not in (None, request.state.caller):
+            raise HTTPException(403, f"job {number} belongs to {owner}; only its owner can cancel it")
         self.queue.cancel(number)
         return self.shown(self._job(number))
 
     def list_files(self, request: Request) -> dict[str, Any]:
         """Your uploaded files, which settings such as data.path may name."""
-        found = [path for path in sorted(self.files(request.state.caller).glob("[!.]*")) if not path.is_symlink()]
-        return {"files": [{"name": path.name, "bytes": path.stat().st_size} for path in found]}
+        paths = [path for path in sorted(self.files(request.state.caller).glob("[!.]*")) if not path.is_symlink()]
+        return {"files": [{"name": path.name, "bytes": path.stat().st_size} for path in paths]}
 
     async def upload(self, name: str, request: Request) -> dict[str, Any]:
         """Upload a text table: CSV, TSV, JSON lines or plain text in UTF-8. A name is a name in the sender's folder and
@@ -173,8 +174,7 @@ class Service:
         except UnicodeDecodeError as error:
             raise MitigateError(f"{name} is not a text in UTF-8; save it as CSV, TSV or JSON lines in UTF-8") from error
         except FileExistsError as error:
-            taken = f"you have a file {name} already; remove it first, or choose another name"
-            raise HTTPException(409, taken) from error
+            raise HTTPException(409, f"you have a file {name} already; remove it or choose another name") from error
         finally:
             part.unlink(missing_ok=True)
         return self.list_files(request)
@@ -183,7 +183,7 @@ class Service:
         """Remove a file of yours. A job that still has to read it fails."""
         path = self.files(request.state.caller) / name
         if not PERSON.fullmatch(name) or not path.is_file():
-            raise HTTPException(404, "you have no such file; the list of files has all")
+            raise HTTPException(404, "you have no file of that name")
         path.unlink()
         return self.list_files(request)
 
@@ -196,7 +196,7 @@ class Service:
     def file(self, name: str, path: str) -> FileResponse:
         """A file of a run: a page in a sandbox, anything else as a download."""
         if path not in self.run(name)["files"]:
-            raise HTTPException(404, "the run has no such file; the list of its files has all")
+            raise HTTPException(404, "the run has no file of that name")
         place = self.rules.outputs / name / path
         if place.suffix == ".html":
             return FileResponse(place, media_type="text/html", headers={"content-security-policy": SANDBOX})
@@ -204,23 +204,23 @@ class Service:
 
     def _job(self, number: int) -> Job:
         if (job := self.queue.read(number)) is None:
-            raise HTTPException(404, "there is no such job; the list of jobs has all")
+            raise HTTPException(404, "there is no job of that number")
         return job
 
     def shown(self, job: Job) -> dict[str, Any]:
         """A job as people see it: its row, its place in the queue or its progress, its run and that one's report."""
         folder = None if job.folder is None else Path(job.folder)
         run = folder if folder and folder.resolve().parent == self.rules.outputs.resolve() else None
-        found = {name: value for name, value in vars(job).items() if name not in ("command", "cancel", "folder")}
-        found["place"] = self.queue.place(job) if job.state == "queued" else None
+        view = {name: value for name, value in vars(job).items() if name not in ("command", "cancel", "folder")}
+        view["place"] = self.queue.place(job) if job.state == "queued" else None
         status = (read_json(run / STATUS) if run and job.state == "running" else None) or {}
         is_current = status.get("updated", 0) >= (job.started or 0)  # and not of an earlier job
         for name in ("stage", "step", "share", "seconds_left"):
-            found[name] = status.get(name) if is_current else None
-        found["run"] = run.name if run else None
+            view[name] = status.get(name) if is_current else None
+        view["run"] = run.name if run else None
         pages = [name for name in files_of(run) if name.endswith(".html")] if run and job.state == "done" else []
-        found["report"] = min(pages, key=lambda name: name != "report.html", default=None)
-        return found
+        view["report"] = min(pages, key=lambda name: name != "report.html", default=None)
+        return view
 
 
 def make_app(service: Service) -> FastAPI:
@@ -238,15 +238,17 @@ def make_app(service: Service) -> FastAPI:
 
     @app.middleware("http")
     async def guard(request: Request, answer: Any) -> Response:
-        refused = await run_in_threadpool(check_request, service, request)
-        response = refusal(refused[0], [refused[1]]) if refused else await answer(request)
+        try:
+            await run_in_threadpool(check_request, service, request)
+            response = await answer(request)
+        except (HTTPException, sqlite3.Error) as error:  # of the check: the handlers below see errors of answers alone
+            response = refusal(error)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response  # type: ignore[no-any-return]
 
-    for kind, status in ((MitigateError, 422), (RequestValidationError, 422), (sqlite3.Error, 503)):
-        app.add_exception_handler(kind, lambda _, error, status=status: refusal(status, faults_of(error)))
-    app.add_exception_handler(AnyHTTPException, lambda _, error: refusal(error.status_code, [error.detail]))
+    for kind in (HTTPException, RequestValidationError, MitigateError, sqlite3.Error):
+        app.add_exception_handler(kind, lambda _, error: refusal(error))
 
     app.get("/")(service.page)
     app.get("/options")(service.options)
@@ -262,50 +264,46 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-def check_request(service: Service, request: Request) -> tuple[int, str] | None:
-    """The status and the sentence that refuse a request; None for one that may pass, whose caller is then known."""
+def check_request(service: Service, request: Request) -> None:
+    """Check where a request comes from, its length and its token, and record its caller. Raises HTTPException."""
     headers, is_page = request.headers, request.url.path == "/"  # which holds nothing, and to which a link may lead
     if headers.get("host", "").lower() not in service.hosts:
-        return 421, "this service is not called so: the Host header is none of its names (serve.hosts)"
-    origin = headers.get("origin", "").lower()
-    is_ours = origin in {f"{scheme}://{host}" for scheme in ("http", "https") for host in service.hosts}
-    if (origin and not is_ours) or (headers.get("sec-fetch-site") == "cross-site" and not is_page):
-        return 403, "a page of another origin may not ask this service"
+        raise HTTPException(421, "the Host header is not a name of this service; its operator adds it to serve.hosts")
+    origins = {"", *(f"{scheme}://{host}" for scheme in ("http", "https") for host in service.hosts)}
+    is_embedded = headers.get("sec-fetch-site") == "cross-site" and not is_page
+    if is_embedded or headers.get("origin", "").lower() not in origins:
+        raise HTTPException(403, "a page of another origin may not send requests to this service")
     length = headers.get("content-length", "0")
     most = LARGEST_FILE if request.method == "PUT" else LARGEST_BODY
     if "transfer-encoding" in headers or not length.isdigit():
-        return 411, "the length of the body must be given (Content-Length)"
+        raise HTTPException(411, "the length of the body must be given (Content-Length)")
     if len(length) > 15 or int(length) > most:
-        return 413, f"the body is too long; allowed: {most:,} bytes"
-    if (caller := (None,) if is_page else service.caller(request)) is None:
-        return 401, "a token is needed: Authorization: Bearer TOKEN"
-    (request.state.caller,) = caller
-    return None
+        raise HTTPException(413, f"the body is too long; allowed: {most:,} bytes")
+    request.state.caller = None if is_page else service.caller(request)
 
 
-def faults_of(error: Exception) -> list[str]:
-    """The sentences about an error. The input that is not valid is not repeated: it may be anything."""
-    if isinstance(error, RequestValidationError):
-        found = [f"{'.'.join(map(str, fault['loc']))[:200]}: {fault['msg']}" for fault in error.errors()[:20]]
-        return [ascii(fault)[1:-1] for fault in found]
-    return list(error.faults.values()) if isinstance(error, WrongError) else [str(error)]
-
-
-def refusal(status: int, faults: Sequence[str]) -> Response:
-    """The answer to a refused request."""
+def refusal(error: Exception) -> Response:
+    """The answer to a refused request. Input that is not valid is not repeated: it may be anything."""
+    status, faults = 503 if isinstance(error, sqlite3.Error) else 422, [str(error)]
+    if isinstance(error, HTTPException):
+        status, faults = error.status_code, [error.detail]
+    elif isinstance(error, WrongError):
+        faults = list(error.faults.values())
+    elif isinstance(error, RequestValidationError):
+        faults = [ascii(f"{'.'.join(map(str, one['loc']))[:200]}: {one['msg']}")[1:-1] for one in error.errors()[:20]]
     return JSONResponse({"faults": faults}, status)
 
 
 def files_of(run: Path) -> list[str]:
     """The files that a run's manifest names and that lie in its folder. A run folder may come from anybody, and its
     manifest name anything."""
-    found, folder = [], run.resolve()
+    files, folder = [], run.resolve()
     for name in (read_json(run / "manifest.json") or {}).get("files") or ():
         with suppress(OSError, ValueError):  # a name that is too long, or has a zero byte
             place = (run / str(name)).resolve()
             if place.is_relative_to(folder) and place.is_file():
-                found.append(str(name))
-    return found
+                files.append(str(name))
+    return files
 
 
 def configured(app: FastAPI) -> uvicorn.Config:

@@ -70,19 +70,20 @@ class Rules:
     def _value(self, key: str, value: Any, roots: Sequence[Path]) -> Any:
         """The value of an allowed setting as the command gets it. Raises MitigateError for an unknown key and a value
         it may not have."""
+        parts = value if isinstance(value, list) else [value]
         if key in RUNS:
-            names = value if isinstance(value, list) else [value]
-            if not names or None in (found := [run_of(self.outputs, name) for name in names]):
+            folders = [run_of(self.outputs, name) for name in parts]
+            if not folders or None in folders:
                 raise MitigateError(f"{key} must be names of finished runs, as the jobs show them")
-            return [str(folder) for folder in found] if isinstance(value, list) else str(found[0])
+            return [str(folder) for folder in folders] if isinstance(value, list) else str(folders[0])
         takes = allowed().get(key)
         if takes is None:
             guess = did_you_mean(key, [*GROUPS, *allowed()])
-            raise MitigateError(f"{key[:60]!r} cannot be set in this service; the list of settings has what can{guess}")
+            raise MitigateError(f"{key[:60]!r} cannot be set in this service; see its list of settings{guess}")
         setting = settings()[key]
         if takes == "columns" and isinstance(value, Mapping):
             return _columns(key, value)
-        if any(isinstance(part, list | Mapping) for part in (value if isinstance(value, list) else [value])):
+        if any(isinstance(part, list | Mapping) for part in parts):
             raise MitigateError(f"{key} must be a text, a number, true, false, null or a list of these")
         if takes == "file" or (takes == "words or file" and isinstance(value, str) and "." in value):
             path = _file(key, value, roots)
@@ -90,7 +91,7 @@ class Rules:
         if takes in ("words", "words or file", "columns"):
             value = _words(setting, value)
         setting.check(value)
-        for name in (value if isinstance(value, list) else [value]) if key in SCORERS else ():
+        for name in parts if key in SCORERS else ():
             if f"score.{name}.url" in settings():
                 raise MitigateError(f"{key}: {name} sends texts to an address, which no job of this service does")
         return value
@@ -132,8 +133,8 @@ def allowed() -> dict[str, str]:
 @cache
 def _options(conf: Path, group: str) -> list[str]:
     open_value = r"\?\?\?" if f"{group}.path" in allowed() else r"\?\?\?|^path: null"
-    found = sorted((conf / group).glob("*.yaml"))
-    return [path.stem for path in found if not re.search(open_value, path.read_text(encoding="utf-8"), re.MULTILINE)]
+    paths = sorted((conf / group).glob("*.yaml"))
+    return [path.stem for path in paths if not re.search(open_value, path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
 def _words(setting: Setting, value: Any) -> Any:
@@ -145,9 +146,9 @@ def _words(setting: Setting, value: Any) -> Any:
     words = value if isinstance(value, list) and takes_list else [value]
     wrong = [word for word in words if not (isinstance(word, str) and WORD.fullmatch(word))]
     if wrong or not words or len(words) > MOST_WORDS:
-        kind = f"a list of 1 to {MOST_WORDS:,} words" if takes_list else "a word or a few"
+        kind = f"a list of 1 to {MOST_WORDS:,} texts" if takes_list else "a text"
         raise MitigateError(
-            f"{setting.key} must be {kind} of letters, digits, spaces, dashes and apostrophes, 60 at most each"
+            f"{setting.key} must be {kind} of at most 60 letters, digits, spaces, dashes and apostrophes"
             + (f"; not {str(wrong[0])[:60]!r}" if wrong else "")
         )
     return words if takes_list else value
@@ -164,10 +165,10 @@ def _columns(key: str, value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _file(key: str, value: Any, roots: Sequence[Path]) -> str:
-    """The path of a file in one of the folders. Raises MitigateError where there is none."""
+    """The path of a file in one of the folders. Raises MitigateError for a name of no file in them."""
     if not isinstance(value, str) or "$" in value or "\0" in value:
         raise MitigateError(f"{key} must be the name of a file, without $")
-    with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
+    with suppress(OSError, ValueError):  # of a name that is too long, or has a lone surrogate
         for root in roots:
             path = (root / value).resolve()
             if path.is_relative_to(root.resolve()) and path.exists():
