@@ -269,7 +269,7 @@ def test_two_people_upload_submit_read_and_cancel(visit_service: Callable[[str],
     assert ann.locator("#file-rows th").all_text_contents() == ["mine.csv"]
     assert bob.locator("#file-rows th").all_text_contents() == []
 
-    bob.get_by_label("Settings, one a line").fill("seed=600")
+    bob.get_by_label("Settings, one per line").fill("seed=600")
     bob.get_by_role("button", name="Submit").click()
     bob.locator("#job-2 .state-running").wait_for()
     ann.locator("#job-2 .state-running").wait_for()
