@@ -1,4 +1,4 @@
-"""A generator trained on triples of one's own, and what it generates about two targets. Three steps show the calls."""
+"""A generator trained on your own triples, and what it generates about two targets. Three steps show the calls."""
 
 import mitigate
 

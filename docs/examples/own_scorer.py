@@ -1,4 +1,4 @@
-"""A scorer of one's own in a policy: no triple whose text has one of a list of words is kept."""
+"""Your own scorer in a policy: triples whose text has one of a list of words are dropped."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ class Words:
         self.words = list(words)
 
     def __call__(self, texts: Sequence[str]) -> mitigate.Labels:
-        found = np.array([any(word in text.split() for word in self.words) for text in texts])
-        return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
+        has_word = np.array([any(word in text.split() for word in self.words) for text in texts])
+        return mitigate.Labels(-has_word.astype(np.int8), -has_word.astype(np.float32))
 
 
 if __name__ == "__main__":

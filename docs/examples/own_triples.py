@@ -1,4 +1,4 @@
-"""Triples of one's own: what a policy drops, and how neutral the others are. python own_triples.py triples.csv"""
+"""What a policy drops of your own triples, and how neutral the others are. python own_triples.py triples.csv"""
 
 import sys
 

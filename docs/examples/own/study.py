@@ -1,4 +1,4 @@
-"""A scorer and a policy of one's own. They are named in score/study.yaml and in policy/, beside this file."""
+"""Your own scorer and policy. They are named in score/study.yaml and in policy/, beside this file."""
 
 from collections.abc import Sequence
 
