@@ -132,7 +132,7 @@ def allowed() -> dict[str, str]:
 
 @cache
 def _options(conf: Path, group: str) -> list[str]:
-    open_value = r"\?\?\?" if f"{group}.path" in allowed() else r"\?\?\?|^path: null"
+    open_value = r"\?\?\?|/model: hf$" + ("" if f"{group}.path" in allowed() else "|^path: null")  # hf: base: ???
     paths = sorted((conf / group).glob("*.yaml"))
     return [path.stem for path in paths if not re.search(open_value, path.read_text(encoding="utf-8"), re.MULTILINE)]
 
