@@ -54,7 +54,7 @@ def test_a_table_of_a_page_trusts_no_text() -> None:
 
 
 def test_latex() -> None:
-    frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None], "p": [0.0499, None]})
+    frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None], "p": [0.04996, None]})
     written = latex(frame, "run_1")
     for line in (r"\caption{run\_1}", r"{lrl}", r"name\_of & NSM $\uparrow$ & p \\", r"a \& b & 61.23 & 0.0499 \\"):
         assert line in written

@@ -36,10 +36,10 @@ def span(low: Value, high: Value, decimals: int = 2) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value as shown: "0.031", "< 0.001", or a dash. A value below 0.05 is not rounded to it: "0.0498"."""
+    """A p-value as shown: "0.031", "< 0.001", or a dash. A value below 0.05 is not rounded up to it: "0.0499"."""
     if p is None:
         return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.4f}" if 0.0495 <= p < 0.05 else f"{p:.3f}"
+    return "< 0.001" if p < 0.001 else f"{min(p, 0.0499):.4f}" if 0.0495 <= p < 0.05 else f"{p:.3f}"
 
 
 def duration(seconds: float) -> str:
