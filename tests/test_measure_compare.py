@@ -209,19 +209,19 @@ def test_a_claim_takes_five_seeds(change, p, bounds, better, seeds, words) -> No
 
 
 @pytest.mark.parametrize(
-    ("margin", "low", "high", "word"),
+    ("margin", "low", "high", "better", "word"),
     [
-        (-1.0, -0.9, 0.4, KEPT),  # worse, it may be, but by less than the margin
-        (-1.0, -1.1, 0.4, UNSHOWN),
-        (-1.0, None, None, UNSHOWN),
-        (-1.0, -3.0, -1.2, LOST),
-        (0.3, -0.5, 0.2, KEPT),  # less is better
-        (0.3, -0.5, 0.4, UNSHOWN),
-        (0.3, 0.4, 1.2, LOST),
+        (-1.0, -0.9, 0.4, "up", KEPT),  # worse, it may be, but by less than the margin
+        (-1.0, -1.1, 0.4, "up", UNSHOWN),
+        (-1.0, None, None, "up", UNSHOWN),
+        (1.0, -3.0, -1.2, "up", LOST),
+        (0.3, -0.5, 0.2, "down", KEPT),
+        (0.3, -0.5, 0.4, "down", UNSHOWN),
+        (-0.3, 0.4, 1.2, "down", LOST),
     ],
 )
-def test_quality_is_kept_where_the_whole_interval_is_no_worse_than_the_margin(margin, low, high, word) -> None:
-    assert kept(margin, low, high) == word
+def test_quality_is_kept_where_the_whole_interval_is_no_worse_than_the_margin(margin, low, high, better, word) -> None:
+    assert kept(margin, low, high, better) == word
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ class Endpoints:
     quality, all other figures are exploratory.
 
     harm, quality: the first figure that all runs have counts. margins: the largest loss of quality that still counts as
-    kept: points below 0, or above 0 where less is better. Raises MitigateError for a name that is not a metric's."""
+    kept, in the unit of the figure; its sign has no meaning. Raises MitigateError for a name that is not a metric's."""
 
     harm: Sequence[str] = HARMS
     quality: Sequence[str] = (LIFT, PLAUSIBLE)
@@ -277,19 +277,19 @@ def primary(table: pl.DataFrame, endpoints: Endpoints) -> pl.DataFrame:
         row |= {"p_holm": p, "level": 100 * level}
         row |= {f"{end}_corrected": found[end] for end in ("low", "high")}
         margin = endpoints.margins.get(row["figure"]) if row["endpoint"] == QUALITY else None
-        row["kept"] = None if margin is None else kept(margin, found["low"], found["high"])
+        row["kept"] = None if margin is None else kept(margin, found["low"], found["high"], row["better"])
     return pl.DataFrame(rows, schema=PRIMARY)
 
 
-def kept(margin: float, low: float | None, high: float | None) -> str:
-    """Test whether quality is worse than the baseline's by more than a margin (non-inferiority): points below 0, or
-    above 0 where less is better. KEPT if the whole interval of its change is on the good side, LOST if it is on the bad
-    side, else UNSHOWN."""
-    worst, best = (low, high) if margin <= 0 else (high, low)
-    sign = 1 if margin <= 0 else -1
-    if worst is not None and sign * worst >= sign * margin:
+def kept(margin: float, low: float | None, high: float | None, better: str) -> str:
+    """Test whether quality is worse than the baseline's by more than a margin (non-inferiority): KEPT if no loss in the
+    interval of its change exceeds the margin, LOST if every loss does, else UNSHOWN. better: "up" or "down"."""
+    if low is None or high is None:
+        return UNSHOWN
+    least, most = (low, high) if better == "down" else (-high, -low)  # the bounds of the loss
+    if most <= abs(margin):
         return KEPT
-    return LOST if best is not None and sign * best < sign * margin else UNSHOWN
+    return LOST if least > abs(margin) else UNSHOWN
 
 
 def verdict(row: Mapping[str, Any], seeds: int, is_same: bool = False) -> str:
