@@ -125,6 +125,7 @@ def test_a_figure_of_each_seed_has_welchs_interval_and_one_seed_is_too_few() -> 
     expected = stats.ttest_ind(second, first, equal_var=False).confidence_interval()
     assert Change(21, 24, *of_training(first, second)).bounds() == pytest.approx(tuple(expected))
     assert math.isnan(of_training(first[:1], second)[0])
+    assert of_training(np.full(3, 12.3), np.full(3, 100.0)) == (0, 4)  # numpy's variance of the first is 5e-30
 
 
 def results(values: dict[str, float], **more: float) -> Results:

@@ -127,7 +127,7 @@ def of_training(baseline: np.ndarray, values: np.ndarray) -> tuple[float, float]
     sizes = [len(baseline), len(values)]
     if min(sizes) < FEWEST_SEEDS:
         return math.nan, math.inf
-    parts = [float(side.var(ddof=1)) / len(side) for side in (baseline, values)]
+    parts = [float(side.var(ddof=1)) / len(side) if np.ptp(side) else 0.0 for side in (baseline, values)]
     total, most = sum(parts), float(sum(sizes) - 2)
     if not total:
         return 0.0, most
