@@ -81,6 +81,7 @@ def test_disparity_overgeneralisation_and_the_counts_behind_them() -> None:
     counts = [excluded[name] for name in ("targets", "empty_targets", "statements", "statements/profession")]
     assert counts == [4, 1, 7, 6]
     assert [excluded[f"{name}/religion"] for name in ("targets", "empty_targets", "statements")] == [1, 1, 0]
+    assert figures(table().clear())["D_R"] is None
 
 
 def test_wrong_labels_and_conventions_are_named() -> None:

@@ -300,7 +300,7 @@ counted = partial(measure, of="counts")
 def representation(targets: pl.DataFrame) -> Estimate:
     """The variance over targets of the number of statements, targets without statements counted with 0. 0: each target
     has as many."""
-    most = max(1, *targets["statements"].to_list())  # as percentages, which intervals of variances are made for
+    most = max([1, *targets["statements"].to_list()])  # as percentages, which intervals of variances are made for
     scaled = variance_over_targets(targets, 100 * pl.col("statements") / most, most / 100)
     values = targets["statements"].to_numpy()
     return scaled if scaled.value is None else scaled._replace(value=float(values.var()) if np.ptp(values) else 0.0)
