@@ -221,8 +221,9 @@ def test_planted_gains_and_losses(tmp_path: Path) -> None:
     ):
         plan = make_plan(list(map(str, runs)), None, Endpoints(**{"quality": quality[0]} if quality else {}))
         assert overview(plan, differences(plan))["gate"] == outcome
-    for number, (runs, status) in enumerate(((none + better, 0), (none + worse, 4))):
-        compared(tmp_path / f"out{number}", runs, "tracking=none", "compare.gate=true", status=status)
+    for number, (runs, status) in enumerate(((none + better, 0), (none + better + worse, 4))):
+        found = compared(tmp_path / f"out{number}", runs, "tracking=none", "compare.gate=true", status=status)
+    assert "1 of 2 policies shown to do less harm See each comparison below." in found.words
 
 
 def test_where_the_gate_does_not_apply(runs: list[Path], tmp_path: Path, monkeypatch, capsys) -> None:

@@ -166,9 +166,7 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
     metrics.json; links: by run, the way from this page to its own; about: further fields of Page."""
     one, scorers = found[0], [row["scorer"] for row in found[0].headlines.values()]
     drawn = pictures(models, harm_axes(scorers)) or _intervals(one)
-    policies = list(dict.fromkeys(each.name for each in found))
-    better = {each.name for each in found if "more neutral" in each.state and "Not" not in each.state}
-    state = f"{len(better)} of {len(policies)} policies are more neutral; see each below"
+    is_single = len({each.name for each in found}) == 1
     said = [{"name": each.sides[0], "state": each.state, "evidence": each.hedge} for each in found]
     shown = [text("comparison", "name"), text("finding", "state"), text("evidence", kind="sentence")]
 
@@ -177,8 +175,8 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
         return Markup('<a href="{}">{}</a>').format(place, row["run"]) if place else row["run"]
 
     return Page(
-        state=one.state if len(policies) == 1 else state,
-        hedge=one.hedge if len(policies) == 1 else "",
+        state=_joint_state(found),
+        hedge=one.hedge if is_single else "See each comparison below.",
         picture=next(iter(drawn), None),
         numbers=_numbers(found),
         summary=[Table("", shown, said) if len(found) > 1 else None, headline_table(found)],
@@ -191,6 +189,18 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
         limits=[*LIMITS, sections.EQUAL_WEIGHT],
         **about,
     )
+
+
+def _joint_state(found: Sequence[Finding]) -> str:
+    """The state of all policies, each against the baseline, which comes before the comparison with its control."""
+    policies = {one.name: one for one in reversed(found)}
+    states = {one.state for one in policies.values()}
+    if len(states) == 1:
+        return states.pop()
+    verdicts = [row["verdict"] for one in policies.values() for row in one.primary if row["endpoint"] == compare.HARM]
+    if not verdicts:
+        return f"Exploratory: {len(policies)} policies compared"
+    return f"{verdicts.count(compare.BETTER)} of {len(policies)} policies shown to do less harm"
 
 
 def pictures(models: pl.DataFrame, harms: Mapping[str, str]) -> list[Picture]:

@@ -33,10 +33,8 @@ WIDTH = 4.8  # inches: 9 points are still read on a phone
 FULL = 0.6  # opacity
 LONGEST_NAME = 32  # characters beside a bar
 SIGNS = {"prejudice": ("negative", PREJUDICE), "favouritism": ("positive", FAVOURITISM)}
-MARKS = (  # in the order of what is compared, the baseline first; no two shapes alike
-    *((INK, "o"), (FAVOURITISM, "^"), (PREJUDICE, "D"), (KEPT, "s"), (BOTH, "v")),
-    *(("#E69F00", "P"), ("#56B4E9", "X")),
-)
+COLOURS = (INK, FAVOURITISM, PREJUDICE, KEPT, BOTH, "#E69F00", "#56B4E9")  # of what is compared, the baseline first
+SHAPES = "o^DsvPX"
 styled = matplotlib.rc_context(fname=str(DATA.joinpath("figures.mplstyle")))
 """Decorate a function that draws, so that it runs with the project's matplotlib settings."""
 
@@ -59,7 +57,7 @@ def panel(height: float) -> tuple[Figure, Axes]:
 
 def mark(place: int) -> tuple[str, str]:
     """The colour and the shape of the one that is compared at a place; once all are used, colours get other shapes."""
-    return MARKS[place % len(MARKS)][0], MARKS[(place + place // len(MARKS)) % len(MARKS)][1]
+    return COLOURS[place % len(COLOURS)], SHAPES[(place + place // len(COLOURS)) % len(SHAPES)]
 
 
 def legend(axes: Axes, columns: int = 4) -> None:
