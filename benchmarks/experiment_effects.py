@@ -13,7 +13,7 @@ from scipy import stats
 from benchmarks.corrected import Accuracy, known_accuracy
 from benchmarks.experiment_row import SHARE, unpack
 from mitigate.errors import MitigateError
-from mitigate.measure.compare import holm, of_sums
+from mitigate.measure.compare import change_of_sums, holm
 from mitigate.measure.intervals import mean_of
 
 ALPHA = 0.05
@@ -131,7 +131,7 @@ def ratio_change(
             arms = f"runs of {reference} and {policy}"
             raise MitigateError(f"{arms} are of different {column} and not compared: {', '.join(sorted(known))}")
     before, after = (np.stack([counts(side, name) for name in columns]) for side in sides)
-    found = of_sums(before, after, mean_of)
+    found = change_of_sums(before, after, mean_of)
     return Effect(scale * found.gain, scale * found.error, found.degrees)
 
 

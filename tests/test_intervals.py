@@ -12,10 +12,10 @@ from mitigate.measure.intervals import (
     Interval,
     cluster_sums,
     jackknife,
+    leave_one_out,
     log_variance,
     mean_of,
     variance_interval,
-    without_each,
 )
 
 REPETITIONS = 1000
@@ -92,13 +92,13 @@ def test_the_error_of_a_mean_leaves_out_one_word_at_a_time() -> None:
     """1, 2 and 6: a mean of 3 with the error (14 / 2 / 3) ** .5, whatever the words' order; words of one cluster are
     left out together."""
     values = np.array([[1.0], [2.0], [6.0]])
-    without = without_each(cluster_sums(values, np.arange(3), powers=(0, 1)), mean_of)
+    without = leave_one_out(cluster_sums(values, np.arange(3), powers=(0, 1)), mean_of)
     assert without[:, 0].tolist() == [4.0, 3.5, 1.5]
     error = jackknife(without)
     assert error.size.item() == pytest.approx((14 / 2 / 3) ** 0.5)
     assert error.degrees.item() == 2
     clustered = cluster_sums(values, np.array([0, 0, 1]), powers=(0, 1))
-    assert without_each(clustered, mean_of)[:, 0].tolist() == [6.0, 1.5]
+    assert leave_one_out(clustered, mean_of)[:, 0].tolist() == [6.0, 1.5]
     many = np.random.default_rng(1).normal(size=(100, 1))
     assert 60 < jackknife(many).degrees.item() <= 99
     many[:2] *= 100  # a few words decide: few degrees of freedom

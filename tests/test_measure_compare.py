@@ -26,15 +26,15 @@ from mitigate.measure.compare import (
     UNSHOWN,
     Change,
     Endpoints,
+    change_over_targets,
+    combined_error,
     differences,
     gate,
     gates,
     holm,
     kept,
-    of_targets,
-    of_training,
     primary,
-    together,
+    training_error,
     verdict,
 )
 from mitigate.measure.intervals import mean_of, variance_of
@@ -57,12 +57,12 @@ def test_differences_by_hand() -> None:
 
 def test_errors_together() -> None:
     """Of one part it is that part's. Of two alike with 4 and 1e9 degrees of freedom the reach is between theirs."""
-    assert together([(3.0, 4)]) == (3.0, 4)
-    assert together([(0.0, 4), (2.0, 50)]) == (2.0, 50)
-    error, degrees = together([(1.0, 4), (1.0, 1e9)])
+    assert combined_error([(3.0, 4)]) == (3.0, 4)
+    assert combined_error([(0.0, 4), (2.0, 50)]) == (2.0, 50)
+    error, degrees = combined_error([(1.0, 4), (1.0, 1e9)])
     assert error == pytest.approx(2**0.5)
     assert error * stats.t.ppf(0.975, degrees) == pytest.approx(math.hypot(2.776, 1.960), abs=0.001)
-    assert together([(1.0, 4), (math.inf, 30)])[0] == math.inf
+    assert combined_error([(1.0, 4), (math.inf, 30)])[0] == math.inf
 
 
 def test_p_values_by_hand() -> None:
@@ -77,7 +77,7 @@ def test_p_values_by_hand() -> None:
 def of(before: Any, after: Any, figure: Any = mean_of) -> Change:
     """The change of values of (targets, seeds), each target a word of its own."""
     sides = [np.array(side, dtype=float).reshape(len(side), -1) for side in (before, after)]
-    return of_targets(*sides, np.arange(len(before)), figure)[0]
+    return change_over_targets(*sides, np.arange(len(before)), figure)[0]
 
 
 def trained(generator, base: np.ndarray, num_seeds: int, between: float) -> np.ndarray:
@@ -123,9 +123,9 @@ def test_the_variation_between_trainings_is_seldom_called_an_effect_of_policy(nu
 def test_a_figure_of_each_seed_has_welchs_interval_and_one_seed_is_too_few() -> None:
     first, second = np.array([20.0, 21.0, 22.0]), np.array([23.0, 25.0, 24.0])
     expected = stats.ttest_ind(second, first, equal_var=False).confidence_interval()
-    assert Change(21, 24, *of_training(first, second)).bounds() == pytest.approx(tuple(expected))
-    assert math.isnan(of_training(first[:1], second)[0])
-    assert of_training(np.full(3, 12.3), np.full(3, 100.0)) == (0, 4)  # numpy's variance of the first is 5e-30
+    assert Change(21, 24, *training_error(first, second)).bounds() == pytest.approx(tuple(expected))
+    assert math.isnan(training_error(first[:1], second)[0])
+    assert training_error(np.full(3, 12.3), np.full(3, 100.0)) == (0, 4)  # numpy's variance of the first is 5e-30
 
 
 def results(values: dict[str, float], **more: float) -> Results:

@@ -20,13 +20,13 @@ from mitigate.errors import MitigateError
 from mitigate.measure.base import find, key_of, measure_of
 from mitigate.measure.intervals import (
     FEW_TARGETS,
-    Figure,
+    Statistic,
     cluster_numbers,
     cluster_sums,
     jackknife,
+    leave_one_out,
     mean_of,
     variance_of,
-    without_each,
 )
 from mitigate.measure.quality import LIFT, PLAUSIBLE
 from mitigate.measure.results import Results
@@ -73,9 +73,9 @@ class Change:
     def row(self, level: float = 1 - ALPHA) -> dict[str, float | None]:
         """A row with the columns of CHANGE; null for what is not known."""
         low, high = self.bounds(level)
-        found = {"baseline": self.baseline, "value": self.value, "change": self.gain, "low": low, "high": high}
-        found |= {"p": self.p, "error": self.error, "degrees": self.degrees}
-        return {name: cell if math.isfinite(cell) else None for name, cell in found.items()}
+        cells = {"baseline": self.baseline, "value": self.value, "change": self.gain, "low": low, "high": high}
+        cells |= {"p": self.p, "error": self.error, "degrees": self.degrees}
+        return {name: cell if math.isfinite(cell) else None for name, cell in cells.items()}
 
 
 CHANGE = dict.fromkeys(Change(0.0, 0.0).row(), pl.Float64)
@@ -91,7 +91,7 @@ DIFFERENCES = {
 """A row for each contrast and figure that all its runs have."""
 
 
-def together(parts: Sequence[tuple[float, float]], level: float = 1 - ALPHA) -> tuple[float, float]:
+def combined_error(parts: Sequence[tuple[float, float]], level: float = 1 - ALPHA) -> tuple[float, float]:
     """The error and the degrees of freedom of a sum of independent parts, (error, degrees) each. The reach of its
     interval is the root of the summed squares of the reach of each part's (square-and-add, Zou and Donner 2008). Unlike
     Satterthwaite's, it does not treat an error that three seeds happen to make small as a well-known one."""
@@ -108,20 +108,20 @@ def together(parts: Sequence[tuple[float, float]], level: float = 1 - ALPHA) -> 
     )
 
 
-def of_sums(before: np.ndarray, after: np.ndarray, figure: Figure, fixed: bool = False) -> Change:
-    """The change of a figure's mean over seeds, from the sums of two groups of runs over the targets of each word,
+def change_of_sums(before: np.ndarray, after: np.ndarray, statistic: Statistic, fixed: bool = False) -> Change:
+    """The change of a statistic's mean over seeds, from the sums of two groups of runs over the targets of each word,
     (sums, words, seeds) each. fixed: the words are not drawn. Of a single run each, words alone are drawn."""
-    of_first, of_second = (figure(side.sum(axis=1)) for side in (before, after))
-    parts = [] if before.shape[2] == after.shape[2] == 1 else [of_training(of_first, of_second)]
+    first, second = (statistic(side.sum(axis=1)) for side in (before, after))  # a value for each seed
+    parts = [] if before.shape[2] == after.shape[2] == 1 else [training_error(first, second)]
     if not fixed and before.shape[1] > 1:
-        without = [without_each(side, figure).mean(axis=1) for side in (before, after)]
+        without = [leave_one_out(side, statistic).mean(axis=1) for side in (before, after)]
         words = jackknife((without[1] - without[0])[:, None])
         parts.append((words.size.item(), words.degrees.item()))
-    error, degrees = together(parts) if parts else (math.nan, math.inf)
-    return Change(float(of_first.mean()), float(of_second.mean()), error, degrees)
+    error, degrees = combined_error(parts) if parts else (math.nan, math.inf)
+    return Change(float(first.mean()), float(second.mean()), error, degrees)
 
 
-def of_training(baseline: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+def training_error(baseline: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """Welch's error of training and its degrees of freedom, for the change of a mean over seeds, from a figure of each
     seed. NaN where either side has fewer than FEWEST_SEEDS."""
     sizes = [len(baseline), len(values)]
@@ -135,19 +135,19 @@ def of_training(baseline: np.ndarray, values: np.ndarray) -> tuple[float, float]
     return math.sqrt(total), min(total**2 / spread, most)  # Welch and Satterthwaite
 
 
-def of_targets(
-    before: np.ndarray, after: np.ndarray, words: np.ndarray, figure: Figure = mean_of
+def change_over_targets(
+    before: np.ndarray, after: np.ndarray, words: np.ndarray, statistic: Statistic = mean_of
 ) -> tuple[Change, str]:
     """The change of the mean over targets, or of their variance, of values paired by target, (targets, seeds) each, and
     what is drawn. words: the cluster of each target (cluster_numbers)."""
     several, few = max(before.shape[1], after.shape[1]) > 1, words.max() + 1 < FEW_TARGETS
     drawn = ("seeds" if few else "seeds and targets") if several else "targets"
-    if figure is variance_of:
+    if statistic is variance_of:
         if len(before) == 1:
             return Change(math.nan, math.nan), drawn  # a single target has no variance
         before, after = (side - side.mean(axis=0) for side in (before, after))  # keeps the sums exact
     first, second = (cluster_sums(side, words, powers=(0, 1, 2)) for side in (before, after))
-    return of_sums(first, second, figure, fixed=bool(few)), drawn
+    return change_of_sums(first, second, statistic, fixed=bool(few)), drawn
 
 
 def differences(
@@ -161,24 +161,24 @@ def differences(
         one.table.filter(by="target", variant="").drop_nulls("value").select(*on, pl.col("value").alias(f"run_{n}"))
         for n, one in enumerate(runs)
     ]
-    values = reduce(lambda one, other: one.join(other, on=on, how="inner", maintain_order="left"), tables)
-    values = values.with_columns(category=pl.col("group").replace_strict(targets.categories, default="own"))
+    by_target = reduce(lambda one, other: one.join(other, on=on, how="inner", maintain_order="left"), tables)
+    by_target = by_target.with_columns(category=pl.col("group").replace_strict(targets.categories, default="own"))
     for key, figure in before[0].figures.items():
-        found = [value for one in runs if (value := one.get(key)) is not None]
-        if len(found) < len(runs):
+        values = [one.get(key) for one in runs]
+        if None in values:
             continue
-        declared, part = figure.declared, values.clear()
+        declared, part = figure.declared, by_target.clear()
         if figure.measure in OF_TARGETS and figure.by in ("all", "category") and not figure.variant:
             named = {"measure": OF_TARGETS[figure.measure], "scorer": figure.scorer, "template": figure.template}
-            part = values.filter(**named, **({"category": figure.group} if figure.group else {}))
+            part = by_target.filter(**named, **({"category": figure.group} if figure.group else {}))
         if part.height:
             shares = part.select("^run_.*$").to_numpy()
             words = cluster_numbers(part, targets.clusters, "group")
-            of = variance_of if declared.unit == "%²" else mean_of
-            change, drawn = of_targets(shares[:, : len(before)], shares[:, len(before) :], words, of)
+            statistic = variance_of if declared.unit == "%²" else mean_of
+            change, drawn = change_over_targets(shares[:, : len(before)], shares[:, len(before) :], words, statistic)
         else:
-            first, second = np.array(found[: len(before)], float), np.array(found[len(before) :], float)
-            change, drawn = Change(first.mean().item(), second.mean().item(), *of_training(first, second)), "seeds"
+            first, second = np.array(values[: len(before)], float), np.array(values[len(before) :], float)
+            change, drawn = Change(first.mean().item(), second.mean().item(), *training_error(first, second)), "seeds"
         row = {**names, **figure._asdict(), "figure": key, "title": figure.title, "section": declared.family}
         row |= {"unit": declared.unit, "better": declared.better, **change.row(), "drawn": drawn}
         row["targets"] = part.height or None
@@ -270,14 +270,13 @@ def primary(table: pl.DataFrame, endpoints: Endpoints) -> pl.DataFrame:
     ]
     level = 1 - ALPHA / max(1, sum(row["error"] is not None for row in rows))
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
-        given = (math.nan if row[name] is None else row[name] for name in ("baseline", "value", "error"))
-        before, after, error = given
+        before, after, error = (math.nan if row[name] is None else row[name] for name in ("baseline", "value", "error"))
         degrees = math.inf if row["degrees"] is None else row["degrees"]
-        found = Change(before, after, error, degrees).row(level)
+        corrected = Change(before, after, error, degrees).row(level)
         row |= {"p_holm": p, "level": 100 * level}
-        row |= {f"{end}_corrected": found[end] for end in ("low", "high")}
+        row |= {f"{end}_corrected": corrected[end] for end in ("low", "high")}
         margin = endpoints.margins.get(row["figure"]) if row["endpoint"] == QUALITY else None
-        row["kept"] = None if margin is None else kept(margin, found["low"], found["high"], row["better"])
+        row["kept"] = None if margin is None else kept(margin, corrected["low"], corrected["high"], row["better"])
     return pl.DataFrame(rows, schema=PRIMARY)
 
 
@@ -331,17 +330,17 @@ SHOWS_NOTHING = "a swap lift of {:.1f} points that is not shown to be above 1"
 def faults(metrics: Metrics) -> list[str]:
     """Reasons to doubt that a generator has learnt; empty if there are none. A figure that was not measured is none.
     benchmarks/RESULTS.md, "When a generator has learnt", has what generators reached that had not."""
-    of, most = metrics.get, math.inf
-    perplexity, unigram = (of(f"quality/{name}/neutral") for name in ("perplexity", "unigram_perplexity"))
-    distinct, targets, stories, untold = map(of, ("distinct_tails", "targets", "stories", "stories/untold"))
-    lift, low = (of(f"quality/swap_lift/all{end}") for end in ("", "_low"))
+    get, most = metrics.get, math.inf
+    perplexity, unigram = (get(f"quality/{name}/neutral") for name in ("perplexity", "unigram_perplexity"))
+    distinct, targets, stories, untold = map(get, ("distinct_tails", "targets", "stories", "stories/untold"))
+    lift, low = (get(f"{LIFT}{end}") for end in ("", "_low"))
     lists = distinct * targets / 100 if distinct is not None and targets and targets > 1 else None
-    told = None if stories is None or untold is None or not stories + untold else 100 * untold / (stories + untold)
+    asked = 0 if stories is None or untold is None else stories + untold
     checks = [  # a figure, the bounds that it should lie within, and the fault if it does not
-        (of("statements"), 1, most, "no generated statement"),
-        (of("training/steps"), 30, most, "{:.0f} training step(s)"),
-        (of("shared_tails"), 0, 50, "the same tails for {:.0f} % of targets"),
-        (of("empty_tails"), 0, 5, "{:.0f} % empty tails"),
+        (get("statements"), 1, most, "no generated statement"),
+        (get("training/steps"), 30, most, "{:.0f} training step(s)"),
+        (get("shared_tails"), 0, 50, "the same tails for {:.0f} % of targets"),
+        (get("empty_tails"), 0, 5, "{:.0f} % empty tails"),
         (lists, 1.5, most, "only {:.1f} times as many distinct tails as constants have"),
         (
             perplexity / unigram if perplexity and unigram else None,
@@ -351,11 +350,11 @@ def faults(metrics: Metrics) -> list[str]:
         ),
         # 1 and not 0, because the start of a generator that reads sentences knows a little of heads
         (lift, -most if low is not None and low > 1 else most, most, SHOWS_NOTHING),
-        (of("training/passes"), 0.1, most, "{:.2g} passes over the training triples"),
-        (of("untrained_relations"), 0, 50, "{:.0f} % of the relations without a training triple"),
-        (told, 0, 50, "no whole sentence in {:.0f} % of the stories"),
-        (of("sentences_per_story"), 2, most, "{:.1f} sentences a story"),
-        (of("statements") if stories is not None else None, 100, most, "{:.0f} sentences in all"),
+        (get("training/passes"), 0.1, most, "{:.2g} passes over the training triples"),
+        (get("untrained_relations"), 0, 50, "{:.0f} % of the relations without a training triple"),
+        (100 * untold / asked if asked else None, 0, 50, "no whole sentence in {:.0f} % of the stories"),
+        (get("sentences_per_story"), 2, most, "{:.1f} sentences a story"),
+        (get("statements") if stories is not None else None, 100, most, "{:.0f} sentences in all"),
     ]
     wrong = [
         words.format(value) for value, least, most, words in checks if value is not None and not least <= value <= most
@@ -368,7 +367,7 @@ def no_conclusion(sides: Mapping[str, Sequence[Metrics]]) -> str:
     most; "" where all runs pass all checks."""
     parts = []
     for name, runs in sides.items():
-        if found := [wrong for metrics in runs if (wrong := faults(metrics))]:
-            some = f" ({len(found)} of {len(runs)} runs)" if len(runs) > 1 else ""
-            parts.append(f"{name}{some} with " * bool(name) + ", ".join(found[0][:3]))
+        if faulty := [*filter(None, map(faults, runs))]:
+            some = f" ({len(faulty)} of {len(runs)} runs)" if len(runs) > 1 else ""
+            parts.append(f"{name}{some} with " * bool(name) + ", ".join(faulty[0][:3]))
     return f"No conclusion: {'; '.join(parts)}." if parts else ""

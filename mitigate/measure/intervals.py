@@ -8,6 +8,7 @@ kurtosis of the words' contributions (O'Neill 2014). benchmarks/RESULTS.md shows
 
 Clusters are numbers from 0 without gaps, one for each target. Nothing here depends on labels."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,9 +27,8 @@ FEW_TARGETS = 20
 """The fewest different words for figures that hold for others; the paper's religion has twelve."""
 TOO_SMALL = 1e-9
 """A standard error of the log of a variance that is 0 except for rounding."""
-Figure = Callable[[np.ndarray], np.ndarray]
-"""A function from sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., figures), to (...,
-figures)."""
+Statistic = Callable[[np.ndarray], np.ndarray]
+"""A function of sums over targets, of powers 0, 1 and 2: (sums, ..., figures) to (..., figures)."""
 Interval = tuple[float | None, float | None]
 """Bounds; None where a single cluster leaves nothing to resample, or nothing bounds the figure."""
 
@@ -49,33 +49,32 @@ class Bootstrap:
             return None, None
         centre = float((weights * values).sum() / weights.sum())  # keeps the sums small, and so exact
         parts = np.column_stack([weights, weights * (values - centre)])
-        whole, apart = cluster_sums(parts, clusters, powers=(1,))[0].T
-        if np.allclose(apart, 0, atol=1e-9 * np.abs(weights * values).max()):  # rounding is not variation
+        sizes, deviations = cluster_sums(parts, clusters, powers=(1,))[0].T
+        if np.allclose(deviations, 0, atol=1e-9 * np.abs(weights * values).max()):  # rounding is not variation
             return centre, centre
         from scipy.stats import bootstrap  # half a second to load, which labels do without
 
         width = special.stdtrit(num_clusters - 1, (1 + self.level) / 2) * np.sqrt(num_clusters / (num_clusters - 1))
-        found = bootstrap(
-            (whole, apart),
-            lambda whole, apart, axis: apart.sum(axis) / whole.sum(axis),
+        low, high = bootstrap(
+            (sizes, deviations),
+            lambda sizes, deviations, axis: deviations.sum(axis) / sizes.sum(axis),
             n_resamples=self.resamples,
-            batch=max(1, BATCH // apart.size),
+            batch=max(1, BATCH // deviations.size),
             paired=True,
             vectorized=True,
             axis=-1,
             confidence_level=min(2 * special.ndtr(width) - 1, 1 - 1e-12),  # two words reach from one to the other
             rng=np.random.default_rng(self.seed),
-        )
-        low, high = found.confidence_interval
+        ).confidence_interval
         return centre + float(low), centre + float(high)
 
 
 def resampled_sums(sums: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
     """The sums of resampled clusters, (resamples, sums), from those of each cluster, (clusters, sums)."""
-    drawn, size = np.random.default_rng(bootstrap.seed), len(sums)
+    rng, size = np.random.default_rng(bootstrap.seed), len(sums)
     step = max(1, BATCH // size)
     batches = (min(step, bootstrap.resamples - start) for start in range(0, bootstrap.resamples, step))
-    return np.concatenate([drawn.multinomial(size, np.full(size, 1 / size), batch) @ sums for batch in batches])
+    return np.concatenate([rng.multinomial(size, np.full(size, 1 / size), batch) @ sums for batch in batches])
 
 
 def cluster_numbers(table: pl.DataFrame, clusters: Mapping[str, str], column: str = "target") -> np.ndarray:
@@ -105,28 +104,29 @@ def variance_of(sums: np.ndarray) -> np.ndarray:
     return np.where(variance > 1e-12 * squares, variance, 0.0)  # rounding is not variation
 
 
-class Error(NamedTuple):
+class StandardError(NamedTuple):
     """The standard error of an estimate and its degrees of freedom, (figures,) each."""
 
-    size: np.ndarray  # standard error; infinite where the estimate without some word has no finite value
+    size: np.ndarray  # infinite where the estimate without some word has no finite value
     degrees: np.ndarray  # of freedom of Student's t, at most the number of words less 1
 
 
-def without_each(sums: np.ndarray, figure: Figure) -> np.ndarray:
-    """The figure without each of the words, (words, figures), from each word's sums, (sums, words, figures)."""
-    return figure(sums.sum(axis=1, keepdims=True) - sums)
+def leave_one_out(sums: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """The statistic without each of the words, (words, figures), from each word's sums, (sums, words, figures)."""
+    return statistic(sums.sum(axis=1, keepdims=True) - sums)
 
 
-def jackknife(without: np.ndarray) -> Error:
-    """The error of a statistic, from its values without each of the words, (words, figures)."""
+def jackknife(without: np.ndarray) -> StandardError:
+    """The standard error of a statistic, from its values without each of the words, (words, figures)."""
     num_words = len(without)
     finite = np.isfinite(without).all(axis=0)
-    apart = np.where(finite, without, 0) - np.where(finite, without, 0).mean(axis=0)
-    squared = (apart**2).sum(axis=0)
+    without = np.where(finite, without, 0)
+    deviations = without - without.mean(axis=0)
+    squared = (deviations**2).sum(axis=0)
     size = np.where(finite, np.sqrt((num_words - 1) / num_words * squared), np.inf)
-    kurtosis = num_words * (apart**4).sum(axis=0) / np.where(squared > 0, squared, 1) ** 2
+    kurtosis = num_words * (deviations**4).sum(axis=0) / np.where(squared > 0, squared, 1) ** 2
     excess = np.maximum(kurtosis - (num_words - 3) / (num_words - 1), 1e-9)
-    return Error(size, np.minimum(2 * num_words / excess, num_words - 1))
+    return StandardError(size, np.minimum(2 * num_words / excess, num_words - 1))
 
 
 def log_variance(sums: np.ndarray) -> np.ndarray:
@@ -143,17 +143,17 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
     if clusters.max() == 0:
         return None, None
     sums = cluster_sums((values - values.mean())[:, None], clusters, powers=(0, 1, 2))
-    whole, without = log_variance(sums.sum(axis=1)).item(), without_each(sums, log_variance)
-    error, degrees = (found.item() for found in jackknife(without))
+    estimate, without = log_variance(sums.sum(axis=1)).item(), leave_one_out(sums, log_variance)
+    error, degrees = (value.item() for value in jackknife(without))
     if not np.isfinite(without).all() or error <= TOO_SMALL:
         return 0.0, None
-    centre = len(without) * whole - (len(without) - 1) * without.mean()
+    centre = len(without) * estimate - (len(without) - 1) * without.mean()
     reach = special.stdtrit(degrees, (1 + level) / 2) * error
-    low, high = (float(np.exp(min(centre + side, 700))) for side in (-reach, reach))
+    low, high = (math.exp(min(centre + side, 700)) for side in (-reach, reach))
     if low >= MOST_VARIANCE:  # larger than any variance: there are too few words
         return 0.0, None
-    high = max(min(high, MOST_VARIANCE), float(np.exp(whole)))
-    return min(low, float(np.exp(whole))), None if high >= MOST_VARIANCE else high
+    low, high = min(low, math.exp(estimate)), max(min(high, MOST_VARIANCE), math.exp(estimate))
+    return low, None if high >= MOST_VARIANCE else high
 
 
 def mean_over_targets(table: pl.DataFrame, column: str | pl.Expr) -> Estimate:
