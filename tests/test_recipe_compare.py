@@ -128,6 +128,7 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert "Shown: 19.8 points more neutral by regard “both” against “none”, 5 seeds each." in found.words
     assert "Shown: 19.8 points more neutral by regard. “both” against “none”, 5 seeds each." in found.said
     assert "Quality is worse than its margin allows." in found.words
+    assert re.search(r"none +\d\d\.\d +\d\d\.\d +2\.7\d", found.said)  # a perplexity with its two decimals
     assert "5 seeds each. It filters by sentiment and regard." in found.words
     quality, primary = found.contrast["quality"], found.contrast["primary"]
     assert quality["quality/perplexity/neutral"]["change"] == pytest.approx(np.e**2 - np.e, rel=0.02)

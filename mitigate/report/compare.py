@@ -161,13 +161,13 @@ def harm_axes(scorers: Iterable[str]) -> dict[str, str]:
     return {key_of("neutral_mean", name, "neutral"): f"% neutral by {name} (better →)" for name in scorers if name}
 
 
-def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str], **about: Any) -> Page:
+def page(findings: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str], **about: Any) -> Page:
     """The page of a comparison. models: a row for each run, with policy, seed, run, and its figures by their keys in
     metrics.json; links: by run, the way from this page to its own; about: further fields of Page."""
-    one, scorers = found[0], [row["scorer"] for row in found[0].headlines.values()]
+    one, scorers = findings[0], [row["scorer"] for row in findings[0].headlines.values()]
     drawn = pictures(models, harm_axes(scorers)) or _intervals(one)
-    is_single = len({each.name for each in found}) == 1
-    said = [{"name": each.sides[0], "state": each.state, "evidence": each.hedge} for each in found]
+    is_single = len({each.name for each in findings}) == 1
+    said = [{"name": each.sides[0], "state": each.state, "evidence": each.hedge} for each in findings]
     shown = [text("comparison", "name"), text("finding", "state"), text("evidence", kind="sentence")]
 
     def linked(row: Row) -> str:
@@ -175,15 +175,15 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
         return Markup('<a href="{}">{}</a>').format(place, row["run"]) if place else row["run"]
 
     return Page(
-        state=_joint_state(found),
+        state=_joint_state(findings),
         hedge=one.hedge if is_single else "See each comparison below.",
         picture=next(iter(drawn), None),
-        numbers=_numbers(found),
-        summary=[Table("", shown, said) if len(found) > 1 else None, headline_table(found)],
+        numbers=_numbers(findings),
+        summary=[Table("", shown, said) if len(findings) > 1 else None, headline_table(findings)],
         sections=[
-            Section("Primary endpoints", [endpoints(found)]),
+            Section("Primary endpoints", [endpoints(findings)]),
             Section("Harm against quality", [drawn[1:] or None]),
-            Section("Differences", [Fold(each.sides[0], [_differences(each)]) for each in found]),
+            Section("Differences", [Fold(each.sides[0], [_differences(each)]) for each in findings]),
             Section("Runs", [Table("", [Column("run", linked, kind="text"), text("policy"), text("seed")], models)]),
         ],
         limits=[*LIMITS, sections.EQUAL_WEIGHT],
@@ -191,9 +191,9 @@ def page(found: Sequence[Finding], models: pl.DataFrame, links: Mapping[str, str
     )
 
 
-def _joint_state(found: Sequence[Finding]) -> str:
+def _joint_state(findings: Sequence[Finding]) -> str:
     """The state of all policies, each against the baseline, which comes before the comparison with its control."""
-    policies = {one.name: one for one in reversed(found)}
+    policies = {one.name: one for one in reversed(findings)}
     states = {one.state for one in policies.values()}
     if len(states) == 1:
         return states.pop()
@@ -204,8 +204,7 @@ def _joint_state(found: Sequence[Finding]) -> str:
 
 
 def pictures(models: pl.DataFrame, harms: Mapping[str, str]) -> list[Picture]:
-    """Every harm against every quality that all models have: a small mark for each model, a large one for the mean of
-    its policy."""
+    """Each harm against each quality that all models have: small marks are models, large ones means of policies."""
     complete, found = {series.name for series in models if not series.null_count()}, []
     for place, (quality, harm) in enumerate(product(QUALITIES, harms)):
         if {harm, quality} <= complete:
@@ -225,8 +224,7 @@ def pictures(models: pl.DataFrame, harms: Mapping[str, str]) -> list[Picture]:
 
 
 def _mean(models: pl.DataFrame, axis: str, key: str) -> dict[str, float | None]:
-    """The mean of a policy's models and its 95 % interval: of several models by Student's t over these, of a single one
-    that of its run, or none."""
+    """The mean of a policy's models and its 95 % interval: Student's of several models, the run's of a single one."""
     values = models[key].to_numpy()
     low, high = (models[bound][0] if bound in models.columns else None for bound in bounds(key))
     if len(values) > 1:
@@ -246,37 +244,38 @@ def _intervals(one: Finding) -> list[Picture]:
     return [Picture("differences", "first", f"{one.name} − {one.against}", alt, drawn)]
 
 
-def _numbers(found: Sequence[Finding]) -> list[Number]:
-    """The change of harm in each of the first comparisons with its corrected interval, and of the first one's
-    quality."""
-    quality = [(f"change: {title}", row) for title, row in found[0].headlines.items() if row["figure"] in HEADLINES]
-    harms = []
-    for one in found:
+def _numbers(findings: Sequence[Finding]) -> list[Number]:
+    """The changes of harm of the first comparisons, with corrected intervals, and of quality of the first one."""
+    quality = [(f"change: {title}", row) for title, row in findings[0].headlines.items() if row["figure"] in HEADLINES]
+    harms, most = [], 3 if len(findings) == 1 else 1
+    for one in findings:
         others = [(title, row) for title, row in one.headlines.items() if row["figure"] not in HEADLINES]
         for row in one.primary:
             if row["endpoint"] == compare.HARM:
                 is_mean = row["measure"] == "neutral_mean"
                 others = [(f"neutral by {row['scorer']} ↑" if is_mean else row["title"], row)]
-        harms += [(f"{one.name} − {one.against}: {title}", row) for title, row in others[: 3 if len(found) == 1 else 1]]
+        harms += [(f"{one.name} − {one.against}: {title}", row) for title, row in others[:most]]
     chosen = [*harms[: 2 if quality else 3], *quality][:3]
     cells = [(title, changed(row, "_corrected" if "low_corrected" in row else "")) for title, row in chosen]
     return [Number(title, cell.text, " ".join(cell.below)) for title, cell in cells]
 
 
-def headline_table(found: Sequence[Finding]) -> Table:
+def headline_table(findings: Sequence[Finding]) -> Table:
     """Harm by each scorer and quality: the values of each policy, and the differences of each comparison."""
     lines: dict[str, dict[str, Any]] = {}
     differences = []
-    for one in found:
+    for one in findings:
         for name, side in ((one.against, "baseline"), (one.name, "value")):
-            cells = {key: Cell(number(row[side], 1)) for key, row in one.headlines.items()}
+            cells = {key: Cell(number(row[side], _decimals(row))) for key, row in one.headlines.items()}
             lines.setdefault(name, {"policy": name, **cells})
         changes = {key: changed(row) for key, row in one.headlines.items()}
         differences.append({"policy": f"{one.name} − {one.against}", **changes})
     every = [*lines.values(), *differences]
     names = dict.fromkeys(name for line in every for name in line if name != "policy")
-    caption = "Means over seeds, and differences with the 95 % interval of each alone. The "
-    caption += "difference from the control shows how much it matters which triples or tails the policy acts on."
+    caption = (
+        "Means over seeds, and differences with the 95 % interval of each alone. The difference from the control shows "
+        "how much it matters which triples or tails the policy acts on."
+    )
     return Table(caption, [text("policy"), *(Column(name, name) for name in names)], every)
 
 
@@ -285,9 +284,14 @@ def changed(row: Row, end: str = "") -> Cell:
     if row["change"] is None:
         return Cell("–")
     low, high = row[f"low{end}"], row[f"high{end}"]
-    measure = measure_of(row["measure"], row["scorer"])
-    places = 1 if measure.unit in ("%", "points") else measure.decimals
+    places = _decimals(row)
     return Cell(signed(row["change"], places), [] if low is None else [f"[{span(low, high, places)}]"])
+
+
+def _decimals(row: Row) -> int:
+    """One decimal of percentages and points, else those of the measure."""
+    measure = measure_of(row["measure"], row["scorer"])
+    return 1 if measure.unit in ("%", "points") else measure.decimals
 
 
 def _side(title: str, side: str) -> Column:
@@ -295,9 +299,9 @@ def _side(title: str, side: str) -> Column:
     return Column(title, lambda row: number(row[side], measure_of(row["measure"], row["scorer"]).decimals))
 
 
-def endpoints(found: Sequence[Finding]) -> Table | None:
+def endpoints(findings: Sequence[Finding]) -> Table | None:
     """The figures that a claim may rest on."""
-    rows = [{**row, "name": Cell(one.sides[0], [one.sides[1]])} for one in found for row in one.primary]
+    rows = [{**row, "name": Cell(one.sides[0], [one.sides[1]])} for one in findings for row in one.primary]
     columns = [Column("comparison", "name", kind="text"), text("endpoint"), text("figure", "title")]
     columns += [_side("baseline", "baseline"), _side("policy", "value")]
     columns.append(Column("change", lambda row: changed(row, "_corrected")))
