@@ -18,8 +18,6 @@ from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, tex
 
 FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
 PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state": "Nothing"}
-
-
 ROWS = pl.DataFrame(
     {"policy": ["none", "both"], "share": [7.25, None], "share_low": [6.0, None], "share_high": [8.5, None]}
 ).with_columns(triples=pl.Series([2100, 900]), empty=pl.lit(None, pl.Float64))

@@ -62,7 +62,7 @@ def fleiss_of(sums: np.ndarray) -> np.ndarray:
 # and the second's (columns), in the order of CLASSES. Resampling clusters only adds such matrices, so that one set of
 # draws gives the intervals of all figures.
 
-Figure = Callable[[np.ndarray], np.ndarray]
+Statistic = Callable[[np.ndarray], np.ndarray]
 """A function from sums over clusters, (..., sums), to a figure, (...,); NaN where it has no value."""
 AT_NEUTRAL = list(CLASSES).index(NEUTRAL)
 
@@ -70,8 +70,7 @@ AT_NEUTRAL = list(CLASSES).index(NEUTRAL)
 def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
     """Each cluster's confusion matrix, (clusters, 9), its rows one after another.
 
-    truth, predicted: labels -1, 0, 1, (items,); clusters: a number for each item, from 0 without gaps; None: each item
-    is one."""
+    truth, predicted: labels -1, 0, 1, (items,); clusters: numbers from 0 without gaps, (items,); None: one an item."""
     clusters = np.arange(len(truth)) if clusters is None else clusters
     cell = 3 * np.searchsorted(list(CLASSES), truth) + np.searchsorted(list(CLASSES), predicted)
     return np.bincount(9 * clusters + cell, minlength=9 * (clusters.max() + 1)).reshape(-1, 9).astype(float)
@@ -126,10 +125,10 @@ def classification(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float 
     always returns neutral."""
     table = confusion(truth, predicted).sum(axis=0)
     cells = table.reshape(3, 3)
-    true, found, both = cells.sum(axis=1), cells.sum(axis=0), cells.diagonal()
+    true, assigned, both = cells.sum(axis=1), cells.sum(axis=0), cells.diagonal()
     scores: dict[str, float | None] = {"accuracy": float(both.sum() / cells.sum())}
     for place, name in enumerate(CLASSES.values()):
-        shares = {"precision": (found, 1), "recall": (true, 1), "f1": (true + found, 2)}
+        shares = {"precision": (assigned, 1), "recall": (true, 1), "f1": (true + assigned, 2)}
         for figure, (below, times) in shares.items():
             scores[f"{name}/{figure}"] = float(times * both[place] / below[place]) if below[place] else 0.0
         scores[f"{name}/count"] = int(true[place])
@@ -139,7 +138,7 @@ def classification(truth: np.ndarray, predicted: np.ndarray) -> dict[str, float 
 
 
 def with_intervals(
-    sums: np.ndarray, figures: Mapping[str, Figure], bootstrap: Bootstrap, crossed: Sequence[np.ndarray] = ()
+    sums: np.ndarray, figures: Mapping[str, Statistic], bootstrap: Bootstrap, crossed: Sequence[np.ndarray] = ()
 ) -> dict[str, float | None]:
     """Figures of the sums of all clusters, (clusters, sums), by name, with NAME_low and NAME_high, of percentiles; None
     where a figure has no value, and for the bounds where fewer than two clusters, or no resample, give one.
@@ -155,14 +154,14 @@ def with_intervals(
         for added, way in zip(ways, (first, second, both), strict=True):
             np.add.at(added, way, sums)
     in_resamples = [resampled_sums(way, bootstrap) for way in ways if len(way) > 1]
-    found: dict[str, float | None] = {}
+    with_bounds: dict[str, float | None] = {}
     for name, figure in figures.items():
         value, values = figure(total), [figure(way) for way in in_resamples]
         is_known = len(values) == len(ways)  # a single cluster leaves nothing to resample
         ends = _ends(float(value), [of[~np.isnan(of)] for of in values], bootstrap.level) if is_known else [np.nan] * 2
         named = zip((name, *bounds(name)), (value, *ends), strict=True)
-        found |= {key: None if np.isnan(one) else float(one) for key, one in named}
-    return found
+        with_bounds |= {key: None if np.isnan(one) else float(one) for key, one in named}
+    return with_bounds
 
 
 def _ends(value: float, ways: Sequence[np.ndarray], level: float) -> np.ndarray:
@@ -194,15 +193,14 @@ def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
 
 
 def auc_of_a_rater(votes: np.ndarray) -> float | None:
-    """The area under the ROC curve with one rater's vote as the score, on items where the two others agree; mean over
-    the three. votes: (n, 3) bool. A vote has two values and a score has many, so that a score may exceed it. None as in
-    auc."""
-    found = []
+    """The area under the ROC curve of one rater's vote, on items where the two others agree; mean over the three. A
+    score has more values than a vote and may exceed this area. votes: (n, 3) bool. None as in auc."""
+    areas = []
     for rater in range(3):
         others = np.delete(votes, rater, axis=1)
         agreed = others[:, 0] == others[:, 1]
-        found.append(auc(votes[agreed, rater], others[agreed, 0]))
-    return None if None in found else float(np.mean(np.array(found, dtype=float)))
+        areas.append(auc(votes[agreed, rater], others[agreed, 0]))
+    return None if None in areas else float(np.mean(np.array(areas, dtype=float)))
 
 
 # Scorers against raters
@@ -216,7 +214,7 @@ FIGURES = {  # measure -> its heading
     **{name: f"{name[:3]} {name.partition('/')[2][0].upper()}" for name in LABEL_FIGURES},
 }
 ABSTAINED = "abstained"  # a scorer's share of labels "other"
-WITH_INTERVALS: dict[str, Figure] = {
+WITH_INTERVALS: dict[str, Statistic] = {
     **{"kappa": kappa, "macro_f1": macro_f1, "polarised": polarised},
     **{"sensitivity": sensitivity, "specificity": specificity},
     ABSTAINED: lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1),

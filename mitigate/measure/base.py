@@ -255,8 +255,7 @@ def bounds(key: str) -> tuple[str, str]:
 
 @cache
 def find(key: str) -> Figure | None:
-    """The figure of a key that a user wrote, or that a run of an earlier version has; None for an unknown one,
-    and for the bound of an interval."""
+    """The figure of a key of metrics.json, of an earlier version too; None for an unknown key and for a bound."""
     if key.endswith(ENDS[1:]):
         return None
     start, _, rest = key.partition("/")

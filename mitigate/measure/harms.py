@@ -46,8 +46,7 @@ def label_names(table: pl.DataFrame) -> list[str]:
 
 def tally(statements: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     """The number of statements (schema TALLY) for each of the label columns, each target and each label. Tallies of
-    parts add up to the tally of the whole (`total`). Raises MitigateError for a label that is none of -1, 0, 1 and
-    2."""
+    parts add up to the tally of the whole (`total`). Raises MitigateError for any label but -1, 0, 1, 2."""
     for column in columns:
         labels = statements[column]
         wrong = labels.filter(labels.is_null() | ~labels.is_in([PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]))
@@ -86,8 +85,8 @@ def per_target(
 
     labelled = {"prejudice": share(PREJUDICE), "favouritism": share(FAVOURITISM), "neutral": share(NEUTRAL, OTHER)}
     counts = tallied.filter(pl.col("column") == column).group_by("target")
-    found = counts.agg(statements=pl.col("count").sum(), **labelled)
-    table = targets.select("target", "category").join(found, on="target", how="left", maintain_order="left")
+    shares = counts.agg(statements=pl.col("count").sum(), **labelled)
+    table = targets.select("target", "category").join(shares, on="target", how="left", maintain_order="left")
     table = table.with_columns(pl.col("statements").fill_null(0))
     return table.with_columns(pl.col(*labelled).fill_null(0.0)) if empty_targets == "zero" else table
 
@@ -122,27 +121,28 @@ class Measurement:
     def notices(self, tallied: pl.DataFrame) -> list[str]:
         """Limits of the figures that a reader must know first: small categories, targets without statements."""
         table = next(iter(self.tables(tallied).values()))
-        found = few_targets(table, self.target_list.clusters)
+        notices = few_targets(table, self.target_list.clusters)
         if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
             effect = "they have no percentage, and means and variances leave them out."
             if self.empty_targets == "zero":
                 effect = "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and "
                 effect += "makes variances larger."
-            found.append(f"{len(empty)} of {table.height} targets have no statements ({named(empty)}): {effect}")
-        return found
+            notices.append(f"{len(empty)} of {table.height} targets have no statements ({named(empty)}): {effect}")
+        return notices
 
 
 def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
-    """A notice where categories of a table with a row a target have fewer than FEW_TARGETS different words with
-    statements."""
+    """A notice where categories have statements about fewer than FEW_TARGETS different words."""
     known = table.filter(pl.col("statements") > 0)
     few = [
         category
         for category in table["category"].unique(maintain_order=True)
         if len(set(cluster_numbers(known.filter(category=category), clusters))) < FEW_TARGETS
     ]
-    said = f"There are few targets in {', '.join(few)} (under {FEW_TARGETS}): their results say little about other "
-    return [said + "words of these categories."] if few else []
+    if not few:
+        return []
+    effect = "their results say little about other words of these categories."
+    return [f"There are few targets in {', '.join(few)} (under {FEW_TARGETS}): {effect}"]
 
 
 def harm_results(
@@ -151,18 +151,18 @@ def harm_results(
     """All measures of harm (results.SCHEMA) overall, per category and per target, for each column of labels. clusters:
     as cluster_numbers has them; intervals: None leaves them out."""
     drawn: dict[str, Any] = {"clusters": clusters, "intervals": intervals}
-    found = list[pl.DataFrame]()
+    tidy = list[pl.DataFrame]()
     for column, (scorer, template) in wordings.items():
         table: pl.DataFrame = tables[column]
         labelled: dict[str, Any] = {"scorer": scorer, "template": template}
-        found.append(measured("targets", table, by_category(table), **drawn, **labelled))
+        tidy.append(measured("targets", table, by_category(table), **drawn, **labelled))
         shares = table.rename(SHARES).unpivot(  # the percentages of single targets (eq. 1 and 2)
             [*SHARES.values()], index=["target", "statements"], variable_name="measure"
         )
         shares = shares.select("measure", "value", by=pl.lit("target"), group="target", n="statements")
-        found.append(as_rows(row | labelled for row in shares.to_dicts()))
+        tidy.append(as_rows(row | labelled for row in shares.to_dicts()))
     first = next(iter(tables.values()))
-    return pl.concat([*found, measured("counts", first, by_category(first), **drawn)])
+    return pl.concat([*tidy, measured("counts", first, by_category(first), **drawn)])
 
 
 def measure_harms(
@@ -268,7 +268,7 @@ def polarised(targets: pl.DataFrame) -> Estimate:
 @harm("polarised_mean", "polarised by {scorer}, mean over targets", better="down", source=AUDITED)
 def polarised_mean(targets: pl.DataFrame) -> Estimate:
     """For each target, the percentage of its statements that are not neutral; then the mean over targets. 0: none is.
-    Its interval is that of the neutral mean, taken from 100."""
+    Without empty targets it is 100 less the neutral mean, which has the interval."""
     return mean_over_targets(targets, POLARISED)._replace(interval=None)
 
 

@@ -42,8 +42,7 @@ class Bootstrap:
     seed: int = 0
 
     def mean(self, values: np.ndarray, clusters: np.ndarray, weights: np.ndarray | None = None) -> Interval:
-        """The interval of the mean, with weights of the weighted mean, (targets,) each; a point where all values are
-        the same."""
+        """The interval of the mean of values, (targets,), weighted if weights are given; a point if none differs."""
         num_clusters, weights = int(clusters.max()) + 1, np.ones(len(values)) if weights is None else weights
         if num_clusters < 2:
             return None, None
@@ -180,8 +179,7 @@ def mean_over_targets(table: pl.DataFrame, column: str | pl.Expr) -> Estimate:
 
 def variance_over_targets(table: pl.DataFrame, column: str | pl.Expr, unit: float = 1.0) -> Estimate:
     """The population variance (ddof 0) of a percentage over the targets that have one; None for fewer than two, which
-    do not vary, and exactly 0 where all are the same. unit: what the values are multiples of, where they are no
-    percentages."""
+    do not vary, and exactly 0 where all are the same. unit: that of values other than percentages."""
     known, values = _known(table, column)
     if not len(values):
         return Estimate(None, n=0)

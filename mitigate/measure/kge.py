@@ -38,8 +38,7 @@ def parity_distance(predicted: np.ndarray, is_a: np.ndarray, size: int) -> float
 
 
 def distance_by_chance(predicted: np.ndarray, is_a: np.ndarray, size: int, permutations: int, seed: int) -> float:
-    """The mean of parity_distance when people are assigned to the groups at random: the distance that few people
-    cause."""
+    """The mean of parity_distance when people are assigned to the groups at random: what few people cause."""
     rng = np.random.default_rng(seed)
     return float(np.mean([parity_distance(predicted, rng.permutation(is_a), size) for _ in range(permutations)]))
 
@@ -56,8 +55,7 @@ def over_seeds(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def over_trainings(trainings: pl.DataFrame, column: str, least: float, most: float, unit: float = 1) -> Estimate:
-    """The mean over trainings with Student's interval, within the range of the figure; None where some training has no
-    value."""
+    """The mean over trainings with Student's interval, within the range of the figure; None where one has none."""
     values = trainings[column]
     if values.null_count() or not len(values):
         return Estimate(None)

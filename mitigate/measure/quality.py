@@ -44,20 +44,19 @@ def is_neutral(scorers: Sequence[str] = ROLES) -> pl.Expr:
 
 
 def groups_of(of: str, table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> Groups:
-    """The groups of rows that figures of test triples, statements or rated statements are of, as conditions. Without
-    scorers there are no neutral and polarised rows."""
+    """Conditions for the groups of rows of a table of measures; without scorers none for neutral and polarised rows."""
     tests = dict(zip(BY_LABEL, (is_neutral(scorers), ~is_neutral(scorers)), strict=True)) if scorers else {}
-    found = {ALL: pl.lit(True), **{("subset", name): test for name, test in tests.items()}}
+    groups = {ALL: pl.lit(True), **{("subset", name): test for name, test in tests.items()}}
     if of == "test triples":
-        return found | {("subset", "target"): pl.col("target").is_not_null()}
+        return groups | {("subset", "target"): pl.col("target").is_not_null()}
     if of == "statements":
         categories = table["category"].unique(maintain_order=True)
-        found |= {("subset", name): pl.col("category") == name for name in categories}
+        groups |= {("subset", name): pl.col("category") == name for name in categories}
     else:
-        profession = found["subset", "profession"] = pl.col("category") == "profession"
-        found |= {("subset", "profession/neutral"): profession & is_neutral(scorers)} if scorers else {}
+        profession = groups["subset", "profession"] = pl.col("category") == "profession"
+        groups |= {("subset", "profession/neutral"): profession & is_neutral(scorers)} if scorers else {}
     relations = table["relation"].unique(maintain_order=True)
-    return found | {("relation", name): pl.col("relation") == name for name in relations}
+    return groups | {("relation", name): pl.col("relation") == name for name in relations}
 
 
 # Test triples
@@ -200,9 +199,9 @@ BASELINES = {
     "generator can reach at most",
 }
 """Generators with which swap lift is compared."""
-for name, said in BASELINES.items():
-    declared = lifted(f"swap_lift_{name}", f"swap lift of {name}", meaning=f"The swap lift of {said}.")
-    declared(lambda heads, system=name: lift_of(heads, system))
+for name, meaning in BASELINES.items():
+    declare = lifted(f"swap_lift_{name}", f"swap lift of {name}", meaning=f"The swap lift of {meaning}.")
+    declare(lambda heads, system=name: lift_of(heads, system))
 
 
 # Training triples
@@ -224,7 +223,8 @@ covered = partial(measure, of="training triples", better="up")
 @covered("coverage", "training triples about targets that are kept", key="coverage/triples", headline="cost")
 def kept_share(table: pl.DataFrame) -> float | None:
     """The percentage of the triples about targets that is kept; None where there is none."""
-    return 100 * int(table["kept"].sum()) / total if (total := int(table["triples"].sum())) else None
+    total = int(table["triples"].sum())
+    return 100 * int(table["kept"].sum()) / total if total else None
 
 
 @covered("least_coverage", "triples kept of the target that keeps the fewest", key="coverage/least", headline="cost")
@@ -259,7 +259,6 @@ trained(
 
 # Tails with their own and with other heads
 
-
 PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""
 LEAST_OF_ORACLE = 10.0
@@ -279,19 +278,19 @@ def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl
 
     The heads of a relation are put into a circle in an order drawn by seed, and the others of a head are those behind
     it, so that each head is drawn equally often. Relations with too few heads are left out."""
-    found = []
+    circles = []
     for (group, relation), rows in prompts.group_by("group", "relation", maintain_order=True):
         heads = rows["head"].unique().sort().to_numpy()
         if len(heads) <= count:
             continue
         draws = np.random.default_rng([seed, crc32(f"{group}\t{relation}".encode())])
         circle = heads[draws.permutation(len(heads))]
-        found += [
+        circles += [
             pl.DataFrame({"group": group, "head": circle, "relation": relation, "other": np.roll(circle, -step)})
             for step in range(1, count + 1)
         ]
     schema = dict.fromkeys([*PROMPT, "other"], pl.String)
-    return pl.concat([pl.DataFrame(schema=schema), *(frame.cast(pl.Schema(schema)) for frame in found)])
+    return pl.concat([pl.DataFrame(schema=schema), *(circle.cast(pl.Schema(schema)) for circle in circles)])
 
 
 def shares(
@@ -310,15 +309,15 @@ def shares(
     the tails present count, and prompts without any are left out."""
     own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
     swapped = own.join(others, on=PROMPT, maintain_order="left")
-    found = classify(pl.concat([own.select("head", *PAIR), swapped.select(pl.col("other").alias("head"), *PAIR)]))
-    valid = found["judged_valid"].fill_null(False).alias("accepted")
+    classified = classify(pl.concat([own.select("head", *PAIR), swapped.select(pl.col("other").alias("head"), *PAIR)]))
+    valid = classified["judged_valid"].fill_null(False).alias("accepted")
     here = own.with_columns(valid[: own.height]).with_columns(pl.col("accepted") & ~is_echo())
     there = swapped.with_columns(valid[own.height :]).with_columns(pl.col("accepted") & ~is_echo("other"))
     mine = here.group_by(PROMPT).agg(pl.len(), pl.col("accepted").sum())
     theirs = there.group_by(PROMPT).agg(pl.col("accepted").sum().alias("elsewhere"), pl.col("other").n_unique())
     table = prompts.select(PROMPT).unique(maintain_order=True)
-    for found in (mine, theirs):
-        table = table.join(found, on=PROMPT, how="left" if num_tails else "inner", maintain_order="left")
+    for counts in (mine, theirs):
+        table = table.join(counts, on=PROMPT, how="left" if num_tails else "inner", maintain_order="left")
     size = pl.lit(num_tails) if num_tails else pl.col("len")
     return table.select(
         *PROMPT,
@@ -382,8 +381,7 @@ def lift_table(
 
 
 def lift_groups(table: pl.DataFrame) -> Groups:
-    """The groups of heads: all (those of PRIMARY, with equal weights), every group, and each relation of all. table:
-    with group and relation."""
+    """The groups of heads: all (those of PRIMARY, with equal weights), every group, and each relation of all."""
     primary = pl.col("group").is_in(PRIMARY)
     counting = table.filter("counts") if "counts" in table.columns else table
     groups = {("subset", str(name)): pl.col("group") == name for name in counting["group"].unique(maintain_order=True)}
@@ -430,16 +428,16 @@ def random_tails(
     """Draw TOP tails for each prompt (head, relation, and other columns), without repeats, from POOL tails that were
     drawn from the relation's neutral training triples, a common tail more often: the prompts with `tail`."""
     training = _training(labelled, scorers).sort("relation", "tail").partition_by("relation", as_dict=True)
-    found = []
+    drawn = []
     for (relation,), rows in prompts.unique(maintain_order=True).group_by("relation", maintain_order=True):
         if (relation,) not in training:
             continue
         random = np.random.default_rng([seed, crc32(str(relation).encode())])
         pool = random.choice(training[relation,]["tail"].to_numpy(), POOL)
         tails = random.choice(pool, (len(rows), TOP)).tolist()
-        found.append(rows.with_columns(tail=pl.Series(tails, dtype=pl.List(pl.String))))
+        drawn.append(rows.with_columns(tail=pl.Series(tails, dtype=pl.List(pl.String))))
     empty = prompts.clear().with_columns(tail=pl.lit(None, pl.List(pl.String)))
-    return pl.concat([empty, *found]).explode("tail").unique(maintain_order=True)
+    return pl.concat([empty, *drawn]).explode("tail").unique(maintain_order=True)
 
 
 def _training(labelled: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:

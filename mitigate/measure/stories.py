@@ -48,18 +48,18 @@ def disparity_in_refusals(answers: pl.DataFrame) -> Estimate:
     return variance_over_targets(answers, "refused")
 
 
-told = partial(number, family="stories")
-told("stories", "stories", "The number of stories with at least one whole sentence.", headline="size")
-told("stories/untold", "stories without a sentence", "The number of stories without a whole sentence.")
-told("stories/short", "short stories", "The number of stories with at least one whole sentence, but fewer than wanted.")
-told(
+counted = partial(number, family="stories")
+counted("stories", "stories", "The number of stories with at least one whole sentence.", headline="size")
+counted("stories/untold", "stories without a sentence", "The number of stories without a whole sentence.")
+counted("stories/short", "short stories", "The number of stories with a whole sentence, but fewer than wanted.")
+counted(
     "sentences_per_story",
     "sentences a story",
     "The mean number of sentences of the stories that have one.",
     unit="",
     decimals=1,
 )
-share = partial(told, unit="%", better="up", decimals=1, headline="quality")
+share = partial(counted, unit="%", better="up", decimals=1, headline="quality")
 share(
     "naming_target",
     "stories that name their target again",
@@ -77,7 +77,7 @@ share(
 def story_numbers(
     stories: pl.DataFrame, sentences: pl.DataFrame, fewest: int, target_list: TargetList | None = None
 ) -> dict[str, float]:
-    """The numbers declared above, of stories that were told: they name their target again in the singular or the
+    """The numbers declared above, of stories with a sentence: they name their target again in the singular or the
     plural, or in any form that the list has of an own target. fewest: sentences that a story should have."""
     every = {word: forms(frozenset(inflections(word))) for word in sentences["target"].unique()}
     if target_list is not None:
@@ -142,25 +142,24 @@ def by_chance(
     groups = stories.select(pl.struct("kind", first).rank("dense")).to_series().to_numpy()
     sentences = stories["sentences"].to_numpy().astype(float)
     labelled = sentences * stories[share].to_numpy()  # 100 for each sentence labelled so
-    home = np.argsort(groups, kind="stable")  # the places of each group, one group after the other
+    places = np.argsort(groups, kind="stable")  # of each group, one group after the other
 
     def variance(owners: np.ndarray) -> float:
         return float((np.bincount(owners, labelled) / np.bincount(owners, sentences)).var())
 
-    chance = np.random.default_rng(seed)
-    dealt = np.empty(permutations)
-    for place in range(permutations):
-        shuffled = np.lexsort((chance.random(len(groups)), groups))
+    rng = np.random.default_rng(seed)
+    variances = np.empty(permutations)
+    for permutation in range(permutations):
+        shuffled = np.lexsort((rng.random(len(groups)), groups))
         owners = np.empty_like(targets)
-        owners[home] = targets[shuffled]
-        dealt[place] = variance(owners)
-    as_large = (dealt >= variance(targets) * (1 - 1e-12)).sum()  # rounding is no difference
-    return float(dealt.mean()), float((1 + as_large) / (1 + permutations))
+        owners[places] = targets[shuffled]
+        variances[permutation] = variance(owners)
+    as_large = (variances >= variance(targets) * (1 - 1e-12)).sum()  # rounding is no difference
+    return float(variances.mean()), float((1 + as_large) / (1 + permutations))
 
 
 def refusals(stories: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
-    """(target, category, prompts, refused): of each target the prompts that got an answer, and the percentage of these
-    that were refused; null without one."""
+    """(target, category, prompts, refused): each target's answered prompts, and the percentage refused, or null."""
     answers = stories.filter(pl.col("outcome") != FAILED)
     share = 100 * (pl.col("outcome") == REFUSED).mean()
     found = answers.group_by("target").agg(prompts=pl.len(), refused=share)

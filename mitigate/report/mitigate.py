@@ -28,7 +28,7 @@ from mitigate.score.labels import long_texts
 Row = Mapping[str, Any]
 NAME = "this run"
 SAME = 0.05  # percentage points that read 0.0
-IN_MEASURES = (*("neutral_mean", "neutral_variance", "O-", "O+", "largest_O-", "coverage", "least_coverage"),)
+IN_MEASURES = ("neutral_mean", "neutral_variance", "O-", "O+", "largest_O-", "coverage", "least_coverage")
 OF_QUALITY = ("heads", "test triples", "statements", "rated statements")
 GROUPS = {"": "all", "neutral": "neutral", "polar": "polarised", "target": "about targets", "held_out": "no targets"}
 """The groups of rows that figures of quality are of, and their headings."""
@@ -64,14 +64,13 @@ class Verdict(NamedTuple):
 def headlines(runs: Iterable[Results], scorers: Sequence[str]) -> dict[str, str]:
     """The figures that come first, by their keys, and their titles: harm by each scorer, that in regard's place first,
     with the neutral template where that was measured, then quality; without those that no run has."""
-    measured = list(runs)
-    harms = {
-        next((key for key in keys if any(key in found for found in measured)), ""): f"neutral by {name}, % ↑"
-        for name in reversed(list(scorers))
-        for keys in [[key_of("neutral_mean", name, template) for template in sections.TEMPLATES]]
-    }
-    titles = {**harms, **HEADLINES}
-    return {key: title for key, title in titles.items() if any(found.get(key) is not None for found in measured)}
+    measured, titles = list(runs), dict[str, str]()
+    for name in reversed(scorers):
+        keys = [key_of("neutral_mean", name, template) for template in sections.TEMPLATES]
+        known = [key for key in keys if any(key in results for results in measured)]
+        titles |= dict.fromkeys(known[:1], f"neutral by {name}, % ↑")
+    titles |= HEADLINES
+    return {key: title for key, title in titles.items() if any(results.get(key) is not None for results in measured)}
 
 
 def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[str]) -> Verdict:

@@ -131,8 +131,7 @@ def intervals(rows: pl.DataFrame, label: str, zero: float | None = None) -> Figu
 
 @styled
 def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
-    """Box plots of prejudice and favouritism over the targets of each category (Fig. 1, 5). top: the upper limit, the
-    same for plots to be compared."""
+    """Box plots of prejudice and favouritism over the targets of each category (Fig. 1, 5). top: the upper limit."""
     figure, axes = panel(3.2)
     categories = ordered(targets["category"].to_list())
     places = np.arange(len(categories))
