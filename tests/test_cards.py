@@ -63,6 +63,7 @@ def written(labelled: pl.DataFrame, folder: Path, format: str) -> dict[str, int]
         (CARD, 'tokenizer("lawyer is capable of", return_tensors="pt")', "do_sample"),
         (STORIES, "| prejudice by regard ↓ | 8.25 |", "neutral template |"),
         (replace(CARD, ledger=ledger(500)), "| sentiment +1, regard -1 | 4 | 0 | 4 | 0 | 0.0 |", "None"),
+        (replace(CARD, targets=["non-binary person"]), "1 target not in the paper's list", "such as non-binary"),
         (replace(CARD, data="data of \x1b[31mmine"), r"trained on data of \[31mmine", "\x1b"),
         (replace(CARD, ledger=ledger(20, reason=pl.lit("a|b <i>\nx"))), r"| a\|b \<i\> x | 20 |", "<i>"),
     ],

@@ -19,7 +19,6 @@ from mitigate.measure.intervals import (
 )
 
 REPETITIONS = 1000
-FEWER = 200  # of a bootstrap
 STATEMENTS = 340  # of each target, as in a probe of 34 relations by 10 beams
 COMET = (36, 22)  # 62 % neutral with a variance of 41, near the paper's NSM and NSV
 RESOURCE = (19, 1)  # 95 % neutral with a long tail of targets below, as in ConceptNet: skewness -1.7
@@ -45,7 +44,7 @@ def coverage(found: list[Interval], truth: float) -> float:
 
 
 def of_means(values: np.ndarray, clusters: np.ndarray) -> list[Interval]:
-    return [Bootstrap(resamples=1000).mean(one, clusters) for one in values[:, :FEWER].T]
+    return [Bootstrap(resamples=1000).mean(one, clusters) for one in values[:, :200].T]
 
 
 def of_variances(values: np.ndarray, clusters: np.ndarray) -> list[Interval]:

@@ -164,13 +164,14 @@ def left_out(words: Sequence[str]) -> list[str]:
         return []
     own = [word for word in dict.fromkeys(words) if word not in targets()]
     rest = len(targets().keys() - set(words))
-    found = [
+    example = "" if own else ", such as non-binary people"
+    sentences = [
         "Not every target is a person: some name a place, a religion, a book or a building. No number here describes "
-        "anyone whom the targets do not name, such as non-binary people."
+        f"anyone whom the targets do not name{example}."
     ]
-    found += [f"{rest} of the paper's {len(targets())} targets are left out."] if rest else []
-    found += [f"{counted(len(own), 'target')} not in the paper's list: {named(own)}."] if own else []
-    return found
+    sentences += [f"{rest} of the paper's {len(targets())} targets are left out."] if rest else []
+    sentences += [f"{counted(len(own), 'target')} not in the paper's list: {named(own)}."] if own else []
+    return sentences
 
 
 GALLERY = {
