@@ -352,7 +352,7 @@ def faults(metrics: Metrics) -> list[str]:
         (lift, -most if low is not None and low > 1 else most, most, SHOWS_NOTHING),
         (get("training/passes"), 0.1, most, "{:.2g} passes over the training triples"),
         (get("untrained_relations"), 0, 50, "{:.0f} % of the relations without a training triple"),
-        (100 * untold / asked if asked else None, 0, 50, "no whole sentence in {:.0f} % of the stories"),
+        (100 * (untold or 0) / asked if asked else None, 0, 50, "no whole sentence in {:.0f} % of the stories"),
         (get("sentences_per_story"), 2, most, "{:.1f} sentences a story"),
         (get("statements") if stories is not None else None, 100, most, "{:.0f} sentences in all"),
     ]
