@@ -47,6 +47,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
     assert table["sentiment_words"].to_list() == ["thief -0.53", "not +0.85, kill +0.66", "thief -0.53", None]
     assert table["regard"].gather([0, 2, 3]).to_list() == [-1, -1, 0]
     assert (table["regard_words"][0][:7], table["regard_words"][3]) == ("thief -", None)
+    assert "  2 (50.0%)          1 (25.0%)          1 (25.0%)\n" in said
     assert "4 rows, 3 distinct texts once masked" in said
     assert "nothing to do" in labels(*settings).stdout
     assert pl.read_parquet(output).height == 4
@@ -85,12 +86,16 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
         (["texts=absent.csv"], "no such file: absent.csv"),
         (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic is not a LI"),
         (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); choose"),
+        (["texts="], "texts is empty; give texts=[one text,another]"),
+        (["data=triples", "data.path=a.csv", "texts=hello"], "data.path=a.csv both name what is labelled; leave one"),
+        (["data=statements", "data.path={file}", "data.label_column=regard"], "the table already has a column 'regard'"),
     ],
 )
 def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.touch()
+    file = tmp_path / "file.tsv"
+    file.write_text("target\tstatement\tregard\nlawyer\tthe lawyer reads\tneutral\n")
     assert message.format(file=file) in labels(*(part.format(file=file) for part in overrides)).refused
+    assert not (tmp_path / "out").exists()
 
 
 def test_texts_of_a_file_leave_a_run(labels, tmp_path: Path) -> None:

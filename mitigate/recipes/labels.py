@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, counted
 from mitigate.files import write
-from mitigate.load.statements import load_texts as texts_of
+from mitigate.load.statements import load_texts
 from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.measure.harms import label_names
@@ -27,23 +27,27 @@ SHOWN = 10  # texts of a file that are shown on the terminal
 def run(config: Config) -> None:
     """Label the rows that `data` or `texts` names, into the run folder and data.output; texts of the command onto the
     terminal, and into data.output alone."""
-    output, given = config.data.output and Path(config.data.output), config.texts
+    output, texts = config.data.output and Path(config.data.output), config.texts
+    if texts == "":
+        raise MitigateError("texts is empty; give texts=[one text,another], texts=FILE, or data=... data.path=FILE")
+    if texts and config.data.path:
+        raise MitigateError(f"texts=... and data.path={config.data.path} both name what is labelled; leave one out")
     if output and output.suffix[1:] not in FORMATS:
         allowed = ", ".join(f".{name}" for name in FORMATS)
         raise MitigateError(f"data.output={output}: unknown file ending; allowed: {allowed}")
-    file = _file(given) if isinstance(given, str) else None
+    file = _file(texts) if isinstance(texts, str) else None
     scorers = Scorers(config.score).labelling
-    if given and config.measure.masking == "paper":
+    if texts and config.measure.masking == "paper":
         raise MitigateError(
             "measure.masking=paper needs the target of each statement, and texts= has none; leave measure.masking "
             "out, or give statements with their targets (data=statements data.path=FILE)"
         )
-    if not given or file is not None:
+    if not texts or file is not None:
         label_table(config, file, scorers, output)
         return
     target_list, notices = config.target_list()
     say_notes(notices)
-    table = pl.DataFrame({"statement": [given] if isinstance(given, str) else given}).with_row_index("row", offset=1)
+    table = pl.DataFrame({"statement": [texts] if isinstance(texts, str) else texts}).with_row_index("row", offset=1)
     if config.dry_run:
         say(f"  {counted(table.height, 'text')} would be labelled")
         return
@@ -54,15 +58,16 @@ def run(config: Config) -> None:
 
 def label_table(config: Config, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
     """Label the rows of a file of texts, or without one those that `data` names."""
-    loaded: Any = config.load_data() if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
+    loaded: Any = config.load_data() if file is None else load_texts(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.rows if loaded.kind == "statements" else None
     target_list, notices = config.target_list(statements if file is None else None)
     say_notes([*loaded.notices, *notices])
-    own = [] if loaded.kind == "statements" else list(loaded.own_relations)
-    labeller = config.labeller(scorers, target_list, own)
+    own_relations = list(loaded.own_relations)
+    labeller = config.labeller(scorers, target_list, own_relations)
+    labeller.label(loaded.rows.clear())  # raises where a scorer has the name of a column
     by = config.score.regard or config.score.sentiment or scorers[0].name
     name = f"{config.recipe.name}-{'texts' if file else config.data.name}-{by}"
-    with open_job(config, name, digest_of_values(loaded.rows, target_list, own)) as job:
+    with open_job(config, name, digest_of_values(loaded.rows, target_list, own_relations)) as job:
         labels = job.stage("labels", Labeller.label, labeller, loaded.rows, explain=True)
         job.measure(count_labels, labels)
         counts = job.results["metrics"].facts()
@@ -96,13 +101,13 @@ def save(labels: pl.DataFrame, output: Path | None) -> None:
     say_notes([*long_texts(labels["masked"]), *not_english(labels["masked"])])
 
 
-def summary(metrics: dict[str, int]) -> str:
+def summary(metrics: dict[str, float]) -> str:
     """The counts as a table."""
     columns = dict.fromkeys(key.partition("/")[0] for key in metrics if "/" in key)
     lines = [" " * 20 + "".join(f"{name:>20}" for name in CLASSES.values())]
     for column in columns:
         cells = [metrics[f"{column}/{name}"] for name in CLASSES.values()]
-        lines.append(f"  {column:<18}" + "".join(f"{n:>11,} ({n / metrics['rows']:>5.1%})" for n in cells))
+        lines.append(f"  {column:<18}" + "".join(f"{n:>11,.0f} ({n / metrics['rows']:>5.1%})" for n in cells))
     distinct = counted(metrics["distinct"], "distinct text")
     return "\n".join([*lines, f"  {counted(metrics['rows'], 'row')}, {distinct} once masked"])
 
@@ -117,7 +122,7 @@ def show(table: pl.DataFrame) -> None:
             drove = row[f"{column}_words"] or ""
             identity = row.get(f"{column}{IDENTITY}")  # none beside labels of the neutral wording
             drove += f"  depends on: {identity}" if identity else ""
-            say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+z.2f}  {drove}".rstrip())
+            say(f"  {f'{column} ':<10}{named[row[column]]:<12} {row[f'{column}_strength']:+z.2f}  {drove}".rstrip())
 
 
 def _file(given: str) -> str | None:
