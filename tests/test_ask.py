@@ -106,7 +106,8 @@ def test_lines_without_an_answer_are_named_and_the_others_answered(folder: Path,
         (["head=lawyer", "relation=UsedFor"], "has no generator: it was not trained (train=false). Questions"),
         (["head=null", "relation=IsA"], "has no generator"),  # a word like others
         (["ask.run=absent"], "absent is not a folder. Set it to folders of finished runs of recipe=mitigate."),
-        ([], "0 of 0 questions failed; write a head and a relation"),
+        (["relation=IsA"], "relation=IsA needs a head, as in head=lawyer relation=CapableOf"),
+        ([], "standard input has no question; write a head and a relation"),
     ],
 )
 def test_each_fault_is_one_sentence(more: list[str], fault: str, folder: Path, ask) -> None:

@@ -22,8 +22,10 @@ HOW = "write a head and a relation, such as: lawyer CapableOf"
 def run(config: Config) -> None:
     """Answer the question of head= and relation=; without a head, a question in each line of standard input, up to an
     empty one on a terminal. Raises MitigateError at the end where any has no answer."""
-    (found,) = read_runs([config.ask.run], "mitigate", "ask.run")
-    answers = Answers(found, trusted=[str(node.get("_target_")) for node in config.score.scorers.values()])
+    if config.head is None and config.relation is not None:
+        raise MitigateError(f"relation={config.relation} needs a head, as in head=lawyer relation=CapableOf")
+    (finished,) = read_runs([config.ask.run], "mitigate", "ask.run")
+    answers = Answers(finished, trusted=[str(node.get("_target_")) for node in config.score.scorers.values()])
     if config.head is not None:
         if config.relation is None:
             raise MitigateError(
@@ -47,7 +49,8 @@ def run(config: Config) -> None:
             failed += 1
             complain(f"line {number}: {error}")
     if not is_terminal and (failed or not asked):
-        raise MitigateError(f"{failed} of {asked} questions failed; {HOW}")
+        problem = f"{failed} of {asked} questions failed" if asked else "standard input has no question"
+        raise MitigateError(f"{problem}; {HOW}")
 
 
 def as_text(answers: Answers, head: str, relation: str) -> str:
