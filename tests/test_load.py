@@ -512,6 +512,8 @@ def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: p
         raise ConnectionError("no route")
 
     monkeypatch.setattr("pooch.retrieve", unreachable)
+    with pytest.raises(MitigateError, match="dry_run=true downloads no data; without it, https://ttic"):
+        corpus.load(cache=str(tmp_path), dry_run=True)
     with pytest.raises(MitigateError) as error:
         corpus.load(cache=str(tmp_path))
     for part in ("train100k.txt is not on this machine", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):

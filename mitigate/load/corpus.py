@@ -48,9 +48,12 @@ ASSERTION = (
 )
 
 
-def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """The four splits as one table. A user's file with one of these names is used unchecked."""
-    return _of_splits(find(root, cache) or _download(Path(cache or ".") / FOLDER), SPLITS, on_bad_line)
+def load(
+    root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error", dry_run: bool = False
+) -> Loaded:
+    """The four splits as one table. A user's file with one of these names is used unchecked. dry_run: raise
+    MitigateError in place of a download."""
+    return _of_splits(find(root, cache) or _download(Path(cache or ".") / FOLDER, dry_run), SPLITS, on_bad_line)
 
 
 def sample() -> Loaded:
@@ -100,10 +103,15 @@ def find(root: str | None, cache: str | None) -> Path | None:
     return in_cache if all((in_cache / name).is_file() for name in SPLITS) else None
 
 
-def _download(folder: Path) -> Path:
+def _download(folder: Path, dry_run: bool) -> Path:
     """Download missing files into the folder, check them, and unpack them."""
     for name in (name for name in SPLITS if not (folder / name).is_file()):
         url = URL.format(name=name)
+        if dry_run:
+            raise MitigateError(
+                f"{name} is not on this machine, and dry_run=true downloads no data; without it, {url} would be "
+                f"downloaded into {folder.absolute()}"
+            )
         try:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))
         except Exception as error:  # requests raises many kinds; all mean that the file did not come

@@ -204,7 +204,7 @@ def validity_figures(rated: pl.DataFrame, found: np.ndarray) -> Facts:
 
 def run_plausibility(config: Config) -> float | None:
     """Train both networks and average their logits."""
-    loaded = corpus.load(config.data.root, config.paths.cache, config.data.on_bad_line)
+    loaded = corpus.load(config.data.root, config.paths.cache, config.data.on_bad_line, config.dry_run)
     say_notes(loaded.notices)
     triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
     with open_job(config, f"plausibility-seed{config.seed}", triples) as job:
