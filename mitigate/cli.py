@@ -8,7 +8,7 @@ import signal
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +91,10 @@ def run(arguments: Sequence[str]) -> None:
     errors: list[Exception] = []  # raised when Hydra has ended, which would print all arguments before one
 
     def job(config: DictConfig) -> float | None:
-        given = HydraConfig.get()
-        call = call_of(given)
+        of_hydra = HydraConfig.get()
+        call = call_of(of_hydra)
         try:
-            use_folders(given, CONF)
+            use_folders(of_hydra, CONF)
             value = start(config, call)
             sweep.note(call, folder=config.call.get("folder"))
         except Exception as error:
@@ -177,8 +177,8 @@ def readable(argument: str) -> str:
             f"""in quotes, as in '{key}=[one text,"another, with a comma"]'"""
         )
     content = value.strip()[1:-1]
-    items = [found for found in ITEM.finditer(content) if found.start() < len(content)]
-    texts = (re.sub(r"\\(.)", r"\1", found[2], flags=re.DOTALL) if found[1] else found[3] for found in items)
+    items = [item for item in ITEM.finditer(content) if item.start() < len(content)]
+    texts = (re.sub(r"\\(.)", r"\1", item[2], flags=re.DOTALL) if item[1] else item[3] for item in items)
     return f"{key}=[{','.join(map(spelt, texts))}]"
 
 
@@ -191,8 +191,8 @@ def in_words(error: Exception) -> str | None:
             return _no_option(error)
         case OverrideParseException():
             return f"{error.override!r} cannot be read; write KEY=VALUE, with blanks, commas and braces in quotes"
-        case ConfigCompositionException() if found := NOT_OVERRIDDEN.match(str(error)):
-            return _no_setting(found[1])
+        case ConfigCompositionException() if key := NOT_OVERRIDDEN.match(str(error)):
+            return _no_setting(key[1])
         case HydraException() | OmegaConfBaseException() | yaml.YAMLError():
             why = f"{error} {error.__cause__ or ''}".partition("Config search path")[0]
             return " ".join(why.split())
@@ -206,8 +206,8 @@ def in_words(error: Exception) -> str | None:
 def _no_option(error: MissingConfigException) -> str:
     """A group has no such option: of the command, or of a file that builds on it."""
     group, _, name = str(error.missing_cfg_file).rpartition("/")
-    found = re.match(r"In '([^']+)': ", str(error))
-    where = f"{found[1]}.yaml: " if found and found[1] not in ("config", "hydra/config") else ""
+    file = re.match(r"In '([^']+)': ", str(error))
+    where = f"{file[1]}.yaml: " if file and file[1] not in ("config", "hydra/config") else ""
     extra = EXTRAS.get(name.partition("_")[0])
     if extra and group.startswith("hydra/"):  # an absent launcher or sweeper
         return f"{where or f'{group}={name}: '}this needs more packages: pip install 'mitigate[{extra}]'"
@@ -255,24 +255,24 @@ def answer(arguments: Sequence[str], conf: Sequence[Path] = (CONF,)) -> str | No
         return OVERVIEW.format(
             recipes=_columns({name: _first_sentence(options("recipe", conf)[name]) for name in FIRST})
         )
-    name = chosen["recipe"]
-    if name not in (found := options("recipe", conf)):
-        raise one_of("recipe", name, sorted(found))
-    parts = [f"recipe={name}", *(f"  {'  ' * line.startswith(COMMAND)}{line}" for line in comment(found[name]))]
-    own = {}
-    for key, value in _flat(_content(found[name])):
+    name, files = chosen["recipe"], options("recipe", conf)
+    if name not in files:
+        raise one_of("recipe", name, sorted(files))
+    parts = [f"recipe={name}", *(f"  {'  ' * line.startswith(COMMAND)}{line}" for line in comment(files[name]))]
+    defaults = {}
+    for key, value in _flat(_content(files[name])):
         if "_target_" not in key and not (key in all_settings() and all_settings()[key].fact):
             shown = yaml.safe_dump(value, default_flow_style=True, width=10**6).splitlines()[0]
-            own[f"{key}={shown}"] = settings()[key].meaning if key in settings() else ""
-    parts += ["", "Settings and defaults (???: required):", _columns(own)] if own else []
+            defaults[f"{key}={shown}"] = settings()[key].meaning if key in settings() else ""
+    parts += ["", "Settings and defaults (???: required):", _columns(defaults)] if defaults else []
     return "\n".join([*parts, "", f"`{COMMAND} recipe={name} --cfg job` prints all settings."])
 
 
 def listed(group: str, conf: Sequence[Path]) -> str:
     """The options of a group of settings: the name and the first sentence of each."""
-    if not (found := options(group, conf)):
+    rows = {name: _first_sentence(path) for name, path in sorted(options(group, conf).items())}
+    if not rows:
         raise one_of("group", group, groups(conf))
-    rows = {name: _first_sentence(path) for name, path in sorted(found.items())}
     return f"{group}=NAME\n{_columns(rows)}"
 
 
@@ -295,10 +295,10 @@ def comment(path: Path) -> list[str]:
 def _content(path: Path) -> dict[str, Any]:
     """A file of the configuration as plain settings, from the root."""
     text = path.read_text(encoding="utf-8")
-    found: Any = OmegaConf.to_container(OmegaConf.create(text))
-    found.pop("defaults", None)
+    content: Any = OmegaConf.to_container(OmegaConf.create(text))
+    content.pop("defaults", None)
     package = header[1] if (header := re.match(r"# @package (\w+)", text)) else path.parent.name
-    return found if package == "_global_" else {package: found}
+    return content if package == "_global_" else {package: content}
 
 
 def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -311,9 +311,10 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def _first_sentence(path: Path) -> str:
-    """A file's comment up to its first full stop, except that of "et al.", without the command that may follow."""
-    told = " ".join(comment(path)).partition(COMMAND)[0].removesuffix(", for ").strip()
-    return re.split(r"(?<!et al)\.\s", told, maxsplit=1)[0].rstrip(".:,")
+    """A file's comment up to its first full stop, except that of "et al.", without the command before or after it."""
+    lines = dropwhile(lambda line: line.startswith(COMMAND), comment(path))
+    text = " ".join(lines).partition(COMMAND)[0].removesuffix(", for ").strip()
+    return re.split(r"(?<!et al)\.\s", text, maxsplit=1)[0].rstrip(".:,")
 
 
 def _columns(rows: Mapping[str, str]) -> str:

@@ -38,6 +38,7 @@ def test_help_names_five_recipes_and_loads_no_heavy_library() -> None:
 def test_the_version_and_the_configuration(ran) -> None:
     assert ran("--version") == (0, f"mitigate {__version__}\n", "")
     assert "name: sentiment" in ran("policy=sentiment", "--cfg", "job").done
+    assert "\n  paper       The paper's configuration, with its filter" in ran("--list", "experiment").done
 
 
 @pytest.mark.parametrize("name", RECIPES)
