@@ -104,7 +104,6 @@ def summary(rows: pl.DataFrame) -> dict[str, float]:
 
 # The record
 
-MODES = ("auto", "online", "offline", "none")
 MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # values of WANDB_MODE
 EARLIER_NAMES = {"run": "online", "dryrun": "offline"}  # of W&B's modes
 JSON = {"Content-Type": "application/json"}
@@ -213,18 +212,15 @@ class WandbTracking(Tracking):
 
 
 def open_tracking(mode: str, **options: Any) -> Tracking:
-    """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key.
-
-    Raises MitigateError for another mode, and for a WANDB_MODE that W&B does not have."""
+    """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key. Raises
+    MitigateError for a WANDB_MODE that W&B does not have."""
     mode = resolve(mode)
     return Tracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
 
 
 def resolve(mode: str) -> str:
-    """The mode that "auto" stands for; any other unchanged. Raises MitigateError for another mode, and, where W&B is
-    used, for a WANDB_MODE that it does not have."""
-    if mode not in MODES:
-        raise one_of("tracking.mode", mode, MODES)
+    """The mode that "auto" stands for; any other unchanged. Raises MitigateError, where W&B is used, for a WANDB_MODE
+    that it does not have."""
     surrounding = os.environ.get("WANDB_MODE")
     if mode != "none" and surrounding and surrounding not in MODES_OF_WANDB:
         raise one_of("WANDB_MODE (a variable of W&B's)", surrounding, MODES_OF_WANDB)

@@ -129,8 +129,6 @@ def test_a_run_goes_on_offline_where_no_server_takes_it(
 
 
 def test_wrong_modes_and_none_which_records_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MitigateError, match="unknown tracking.mode 'cloud'; allowed: auto, online, offline, none"):
-        open_tracking("cloud")
     assert get_args(wandb.Settings.model_fields["mode"].annotation) == MODES_OF_WANDB
     monkeypatch.setenv("WANDB_MODE", "ofline")
     fault = r"unknown WANDB_MODE \(a var.*\) 'ofline' .did you mean offline.*; allowed: online"
