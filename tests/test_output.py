@@ -67,14 +67,8 @@ def read(folder: Path) -> dict:
     return json.loads((folder / "status.json").read_text())
 
 
-@pytest.fixture
-def status(tmp_path: Path):
-    made = Status(tmp_path, "audit")
-    yield made
-    made.close("finished")
-
-
-def test_stages_steps_and_shares_are_written_and_handed_over(status, tmp_path, monkeypatch):
+def test_stages_steps_and_shares_are_written_and_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = Status(tmp_path, "audit")
     status.stage("score")
     step = Step("score sentiment", 200, "texts", done=50, before=0, started=time.monotonic() - 10)
     step.count = 50
@@ -107,7 +101,7 @@ def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def fail(*_: object, **__: object) -> None:
         raise MitigateError("the lexicon is gone; bring it back")
 
-    monkeypatch.setattr(label, "label_masked", fail)
+    monkeypatch.setattr(label, "driving_words", fail)
     shutil.rmtree(tmp_path / "outputs" / ".stages")
     assert job(*arguments).status == 2
     facts = read(folder)

@@ -88,14 +88,12 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
         (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); choose"),
         (["texts="], "texts is empty; give texts=[one text,another]"),
         (["data=triples", "data.path=a.csv", "texts=hello"], "data.path=a.csv both name what is labelled; leave one"),
-        (["data=statements", "data.path={file}", "data.label_column=regard"], "the table already has a column 'regard'"),
     ],
 )
 def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:
-    file = tmp_path / "file.tsv"
-    file.write_text("target\tstatement\tregard\nlawyer\tthe lawyer reads\tneutral\n")
+    file = tmp_path / "file"
+    file.touch()
     assert message.format(file=file) in labels(*(part.format(file=file) for part in overrides)).refused
-    assert not (tmp_path / "out").exists()
 
 
 def test_texts_of_a_file_leave_a_run(labels, tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ from mitigate.files import rows_of
 from mitigate.recipes.config import Config, build
 
 OWN = """
-from mitigate import Labels
-
 class Words:
     def __init__(self, words, least=1):
         if not words:
@@ -80,7 +78,7 @@ def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tm
     [
         ("absent.Words", {}, "mine._target_=absent.Words cannot be imported (ModuleNotFoundError: No module"),
         ("own.Words", {}, "mine: own.Words fails with TypeError: Words.__init__() missing 1 req"),
-        ("own.Words", {"words": []}, "mine: own.Words fails with KeyError: 'no words' (own.py, line 7)"),
+        ("own.Words", {"words": []}, "mine: own.Words fails with KeyError: 'no words' (own.py, line 5)"),
     ],
 )
 def test_a_class_of_ones_own_that_cannot_be_built(
@@ -157,3 +155,4 @@ def test_data_of_another_recipe_is_refused(command: str, fault: str, ran, tmp_pa
         (tmp_path / name).write_text(text)
         given += [f"data.path={tmp_path / name}"] * (f"data={name}" in given)
     assert fault in ran(*given, f"paths.outputs={tmp_path}/out", "tracking=none").refused
+    assert not (tmp_path / "out").exists()

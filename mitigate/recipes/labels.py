@@ -2,7 +2,6 @@
 load > verbalise > score."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -33,8 +32,7 @@ def run(config: Config) -> None:
     if texts and config.data.path:
         raise MitigateError(f"texts=... and data.path={config.data.path} both name what is labelled; leave one out")
     if output and output.suffix[1:] not in FORMATS:
-        allowed = ", ".join(f".{name}" for name in FORMATS)
-        raise MitigateError(f"data.output={output}: unknown file ending; allowed: {allowed}")
+        raise MitigateError(f"data.output={output}: unknown file ending; allowed: .{', .'.join(FORMATS)}")
     file = _file(texts) if isinstance(texts, str) else None
     scorers = Scorers(config.score).labelling
     if texts and config.measure.masking == "paper":
@@ -58,9 +56,8 @@ def run(config: Config) -> None:
 
 def label_table(config: Config, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
     """Label the rows of a file of texts, or without one those that `data` names."""
-    loaded: Any = config.load_data() if file is None else load_texts(file, config.recipe.column, config.data.on_bad_line)
-    statements = loaded.rows if loaded.kind == "statements" else None
-    target_list, notices = config.target_list(statements if file is None else None)
+    loaded = config.load_data() if file is None else load_texts(file, config.recipe.column, config.data.on_bad_line)
+    target_list, notices = config.target_list(loaded.rows if "target" in loaded.rows.columns else None)
     say_notes([*loaded.notices, *notices])
     own_relations = list(loaded.own_relations)
     labeller = config.labeller(scorers, target_list, own_relations)
