@@ -123,10 +123,10 @@ def open_run(
 ) -> FinishedRun:
     """Open the finished run in a folder. Raises MitigateError for a folder that is not a run folder, is of another
     recipe than `recipe`, is not finished, or has a damaged file among config.yaml, `figures` and `needs`."""
-    found = _read(Path(folder).resolve(), recipe, needs, figures=figures)
-    if isinstance(found, str):
-        raise MitigateError(f"{found}.")
-    return found
+    run = _read(Path(folder).resolve(), recipe, needs, (), figures)
+    if isinstance(run, str):
+        raise MitigateError(f"{run}.")
+    return run
 
 
 def read_runs(
@@ -214,11 +214,7 @@ def find_beside(outputs: Path, settings: Mapping[str, Any], fingerprint: str) ->
 
 
 def _read(
-    folder: Path,
-    recipe: str | None,
-    needs: Sequence[str] = (),
-    if_any: Sequence[str] = (),
-    figures: str = "metrics.json",
+    folder: Path, recipe: str | None, needs: Sequence[str], if_any: Sequence[str], figures: str
 ) -> FinishedRun | str:
     """The run, or the fault of the folder."""
     if not folder.is_dir():

@@ -23,8 +23,7 @@ from pydantic.fields import FieldInfo
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 
-HERE = Path(__file__).parent
-CONF = HERE / "conf"
+CONF = Path(__file__).parent / "conf"
 CLASS = re.compile(r"_target_: (mitigate\.policies\.[A-Z]\w*|[\w.]+\.settings\.[A-Z]\w*)")  # in a file of conf/
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
@@ -41,7 +40,7 @@ class Kind(Predicate):
     """A kind of texts: its test, its name, and its description in messages."""
 
     name: str
-    told: str
+    description: str
 
 
 def _has_control(value: Any) -> bool:
@@ -210,7 +209,7 @@ def _types(kind: Any, marks: Iterable[Any] = ()) -> Iterator[tuple[str, str]]:
     """Yield the types of an annotation with their descriptions: ("whole number", "a whole number from 1 to 5")."""
     marks = [part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])]
     if known := next((mark for mark in marks if isinstance(mark, Kind)), None):
-        yield known.name, known.told
+        yield known.name, known.description
     elif get_origin(kind) is Annotated:
         yield from _types(kind.__origin__, kind.__metadata__)
     elif get_origin(kind) in UNIONS:
@@ -256,9 +255,9 @@ def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
         if not _is_described(node):
             continue
         fields = _class(node["_target_"]).__pydantic_fields__
-        own = node if name else {key: value for key, value in node.items() if key in ("_target_", *fields)}
+        values = node if name else {key: value for key, value in node.items() if key in ("_target_", *fields)}
         try:
-            made[name] = _made(own)
+            made[name] = _made(values)
         except WrongError as error:
             wrong |= error.faults
         except MitigateError as error:  # of settings that do not go together
@@ -275,8 +274,8 @@ def _is_described(node: Any) -> bool:
 
 
 def _made(node: Mapping[str, Any]) -> Any:
-    own = {key: _made(value) if _is_described(value) else value for key, value in node.items() if key != "_target_"}
-    return _class(node["_target_"])(**own)
+    values = {key: _made(value) if _is_described(value) else value for key, value in node.items() if key != "_target_"}
+    return _class(node["_target_"])(**values)
 
 
 def with_lists(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,8 +109,7 @@ def _download(folder: Path, dry_run: bool) -> Path:
         url = URL.format(name=name)
         if dry_run:
             raise MitigateError(
-                f"{name} is not on this machine, and dry_run=true downloads no data; without it, {url} would be "
-                f"downloaded into {folder.absolute()}"
+                f"{name} is not on this machine, and dry_run=true downloads no data; without it, {url} is downloaded"
             )
         try:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))

@@ -141,12 +141,13 @@ def use_folders(given: Any, conf: Path) -> None:
     started from here. Raises MitigateError where a chosen file there is not read, since the project's own has its name.
 
     given: Hydra's own settings; conf: the project's folder."""
-    sys.path += [] if (current := str(Path.cwd())) in sys.path else [current]
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     for folder in (source.path for source in given.runtime.config_sources if source.provider == "command-line"):
         for group, option in given.runtime.choices.items():
             if all((Path(place) / group / f"{option}.yaml").is_file() for place in (folder, conf)):
-                own = f"the project has its own {group}={option}; rename the file, for example to my_{option}.yaml"
-                raise MitigateError(f"{folder}/{group}/{option}.yaml is ignored, because {own}")
+                reason = f"the project has its own {group}={option}; rename the file, for example to my_{option}.yaml"
+                raise MitigateError(f"{folder}/{group}/{option}.yaml is ignored, because {reason}")
         if folder not in sys.path:
             sys.path.append(folder)
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))

@@ -57,7 +57,6 @@ def run(config: Config) -> None:
         ledger = job.stage("ledger", policy.filter, labelled, target_list)
         job.measure(measure_filter, ledger)
         facts, place = job.provenance({}), job.folder.name
-        about = {"name": place, "command": portable(job.command)}
         written = job.stage(
             "data_set",
             write_data_set,
@@ -68,7 +67,7 @@ def run(config: Config) -> None:
             scorers={scorer.name: scorers.roles.get(scorer.name, scorer.name) for scorer in used},
             fingerprints={scorer.name: scorer.fingerprint for scorer in used},
             after=[place],
-            using=in_folder(**about, facts={name: str(facts[name]) for name in FACTS}),
+            using=in_folder(name=place, command=portable(job.command), facts={key: str(facts[key]) for key in FACTS}),
         )
         if job.is_new():
             job.record_metrics(job.figures)

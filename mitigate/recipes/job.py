@@ -67,13 +67,13 @@ class Job:
         if self.status:
             self.status.done(name)
         took = "to be run" if found.missing else "cached" if found.from_cache else f"{found.seconds:.1f} s"
-        said = ""
+        detail = ""
         if not found.missing and found.path.suffix == ".parquet":
             rows = pl.scan_parquet(found.path, glob=False).select(pl.len()).collect().item()
-            said = f"   {counted(rows, 'row')}"
+            detail = f"   {counted(rows, 'row')}"
         elif not found.missing and "ended_by" in (facts := found.facts()):  # of a training
-            said = f"   {facts['steps']:,} of {facts['planned']:,} steps, ended by trainer.{facts['ended_by']}"
-        say(f"  {name:<12}{took:>18}{said}")
+            detail = f"   {facts['steps']:,} of {facts['planned']:,} steps, ended by trainer.{facts['ended_by']}"
+        say(f"  {name:<12}{took:>18}{detail}")
         return found
 
     def _begin(self) -> None:
@@ -114,9 +114,9 @@ class Job:
     ) -> None:
         """Run the stages `results`, the tidy table that the function returns, and `metrics`, which derives metrics.json
         from it and the facts."""
-        own = [one.function for one in own_measures()]
-        found = self.stage("results", function, *values, after=own, **named)
-        self.stage("metrics", as_json, found, facts)
+        functions = [one.function for one in own_measures()]
+        results = self.stage("results", function, *values, after=functions, **named)
+        self.stage("metrics", as_json, results, facts)
 
     @property
     def results(self) -> dict[str, Result]:

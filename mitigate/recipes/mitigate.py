@@ -63,8 +63,8 @@ def run(config: Config) -> float | None:
     plan = make_plan(config, Scorers(config.score))
     policy, labeller, top = plan.policy, plan.labeller, config.probe.top
     chooses, by_contrast = choice_of(policy) is not None, needs_of(policy) == "contrast"
-    here: dict[str, Any] = {"device": plan.device}
-    cached: dict[str, Any] = {"cache": labeller.cache}
+    on_device: dict[str, Any] = {"device": plan.device}
+    with_cache: dict[str, Any] = {"cache": labeller.cache}
     counts = counted(plan.corpus.triples.height, "triple"), counted(plan.targets.height, "target")
     about = f"policy {policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}"
     say(f"{about}; {counts[0]}, {counts[1]}")
@@ -93,15 +93,15 @@ def run(config: Config) -> float | None:
 
         tails = job.stage("probe", probe_generator, generator, **asked, using=in_parts)
         if by_contrast:
-            tails = job.stage("contrast", with_contrast, tails, generator, using=here)
+            tails = job.stage("contrast", with_contrast, tails, generator, using=on_device)
         if chooses:
             candidates = job.stage("candidates", label_candidates, tails, labeller, plan.critic)
             tails = job.stage("rerank", policy.choose, candidates, top)
         heads = None  # tails of held-out heads, for swap lift alone
         if plan.lifted and config.probe.heads:
-            heads = job.stage("heads", probe_heads, generator, plan.held_out_prompts, **plan.search, using=here)
+            heads = job.stage("heads", probe_heads, generator, plan.held_out_prompts, **plan.search, using=on_device)
             if by_contrast:
-                heads = job.stage("heads_contrast", with_contrast, heads, generator, using=here)
+                heads = job.stage("heads_contrast", with_contrast, heads, generator, using=on_device)
             if chooses:
                 candidates = job.stage("heads_candidates", label_candidates, heads, labeller, plan.critic)
                 heads = job.stage("heads_rerank", policy.choose, candidates, top)
@@ -110,13 +110,13 @@ def run(config: Config) -> float | None:
         statements = job.stage("statements", Labeller.label, assessing, tails)
         if plan.plausibility or plan.people:
             by = (plan.plausibility, plan.people, plan.target_list)
-            statements = job.stage("validity", with_validity, statements, *by, using=cached)
+            statements = job.stage("validity", with_validity, statements, *by, using=with_cache)
         lifts = None
         if heads is not None:
             of = (statements, heads, labelled, plan.targets, plan.lifted, plan.held_out_prompts, plan.plausibility)
             how = {"scorers": list(plan.roles), "top": top, "seed": HEADS_SEED}
-            lifts = job.stage("lift", lift_table, *of, **how, using=cached)
-        of_held_out = job.stage("likelihood", held_out_likelihood, generator, labelled, using=here)
+            lifts = job.stage("lift", lift_table, *of, **how, using=with_cache)
+        of_held_out = job.stage("likelihood", held_out_likelihood, generator, labelled, using=on_device)
 
         tables = (ledger, statements, of_held_out, lifts)
         how = {"scorers": list(plan.roles), "training": training}
@@ -279,11 +279,7 @@ def _report(job: Job, plan: Plan, statements: Result, ledger: Result, training: 
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
     }
     options = plan.start.options
-    model = {
-        **plan.origin["model"],
-        "seq2seq": plan.start.code == Seq2Seq.load,
-        "chat": options.get("prompt") == "chat",
-    }
+    model = plan.origin["model"] | {"seq2seq": plan.start.code == Seq2Seq.load, "chat": options.get("prompt") == "chat"}
 
     def using(work: Any) -> dict[str, Any]:
         trained_by = {name: NO_DEV if value is None else value for name, value in training.facts().items()}

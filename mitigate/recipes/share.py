@@ -36,13 +36,13 @@ def run(config: Config) -> None:
             f"share.run={settings.run} is a run of recipe={found.recipe}; only runs of {' and '.join(REPOSITORIES)} "
             "can be shared"
         )
-    kind, own = REPOSITORIES[found.recipe], found.setting("data.own_texts", True) is not False
-    if kind == "dataset" and own and not settings.statements:
+    kind, has_own_texts = REPOSITORIES[found.recipe], found.setting("data.own_texts", True) is not False
+    if kind == "dataset" and has_own_texts and not settings.statements:
         raise MitigateError(
             f"share.run={settings.run} holds your own triples; look at its files, and set share.statements=true to "
             "share them"
         )
-    patterns = [*FILES[found.recipe], *(TEXTS[found.recipe] if settings.statements or not own else ())]
+    patterns = [*FILES[found.recipe], *(TEXTS[found.recipe] if settings.statements or not has_own_texts else ())]
     names = [name for name in sorted(found.files) if any(fnmatch(name, pattern) for pattern in patterns)]
     if kind == "model" and "model/config.json" not in names:
         raise MitigateError(
@@ -56,7 +56,8 @@ def run(config: Config) -> None:
     for name, path in files.items():
         say(f"  {path.stat().st_size:>13,} bytes  {name}")
     say(f"  {sum(path.stat().st_size for path in files.values()):>13,} bytes  in {counted(len(files), 'file')}")
-    say_notes(["A generator can repeat its training texts."] * (own and kind == "model"))
+    if has_own_texts and kind == "model":
+        say_notes(["A generator can repeat its training texts."])
     if not config.dry_run:
         say(f"  shared      {upload(config, found, files, kind)}")
 
