@@ -160,7 +160,7 @@ class Run:
         with system_errors(self.folder):
             (self.folder / MANIFEST).unlink(missing_ok=True)
             for name in listed.keys() - self._files.keys():
-                if ".." not in Path(name).parts:
+                if ".." not in Path(name).parts and not Path(name).is_absolute():
                     (self.folder / name).unlink(missing_ok=True)
             _remove_parts(self.folder)
             for path in {*(self.folder / OWN).glob("process-*")} - {self.folder / OWN / PROCESS}:

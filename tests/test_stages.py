@@ -138,10 +138,13 @@ def test_a_run_is_complete_when_its_manifest_and_all_files_are(tmp_path: Path) -
     assert [complete(), complete()] == [False, True]
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert list(manifest["files"]) == ["score.parquet", "table.csv"]
-    for path, content in (("table.csv", "b"), ("manifest.json", json.dumps({**manifest, "seed": 2}))):
+    outside = write(tmp_path / "outside", "")
+    foreign = json.dumps(files.sealed({"files": {str(outside): ""}}))
+    damaged = json.dumps({**manifest, "seed": 2})
+    for path, content in (("table.csv", "b"), ("manifest.json", damaged), ("manifest.json", foreign)):
         write(tmp_path / "run" / path, content)
         assert [complete(), complete()] == [False, True]
-    assert len(CALLS) == 1
+    assert (len(CALLS), outside.exists()) == (1, True)
 
 
 def test_a_dry_run_writes_nothing_and_tells_what_is_missing(tmp_path: Path) -> None:
