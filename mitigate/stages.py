@@ -193,17 +193,15 @@ class Run:
                     (entry / each).symlink_to((one.folder / each).resolve())
         started = time.perf_counter()
         with writing(entry):
-            found = call()
-        is_table = isinstance(found, pl.DataFrame)
-        path = entry / f"{name}.{'parquet' if is_table else 'json'}"
-        write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
+            value = call()
+        kind, content = ("parquet", as_parquet(value)) if isinstance(value, pl.DataFrame) else ("json", as_json(value))
+        path = write(entry / f"{name}.{kind}", content)
         seconds = round(time.perf_counter() - started, 3)
         left = [
             each.relative_to(entry) for each in sorted(entry.rglob("*")) if each.is_file() and not each.is_symlink()
         ]
-        own = [str(each) for each in left if not each.name.startswith(".") and each.parts[0] not in SCRATCH]
-        kept = [each for each in own if each != path.name]
-        files = {each: digest_of_file(entry / each) for each in (path.name, *kept)}
+        kept = [str(each) for each in left if not each.name.startswith(".") and each.parts[0] not in SCRATCH]
+        files = {each: digest_of_file(entry / each) for each in dict.fromkeys((path.name, *kept))}
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of the process so far
         write(entry / RECORD, as_json(sealed({"files": files, "seconds": seconds, "peak_memory": peak})))
         return Result(name, path, entry, digest_of(as_json(files)), seconds, peak)
