@@ -87,6 +87,7 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
         (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic is not a LI"),
         (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); choose"),
         (["texts="], "texts is empty; give texts=[one text,another]"),
+        (["data=triples", "data.path=a.csv", "data.output=./a.csv"], "data.output=a.csv is the file that is labelled"),
         (["data=triples", "data.path=a.csv", "texts=hello"], "data.path=a.csv both name what is labelled; leave one"),
     ],
 )

@@ -34,6 +34,8 @@ def run(config: Config) -> None:
     if output and output.suffix[1:] not in FORMATS:
         raise MitigateError(f"data.output={output}: unknown file ending; allowed: .{', .'.join(FORMATS)}")
     file = _file(texts) if isinstance(texts, str) else None
+    if output and output.resolve() == Path(file or config.data.path or "").resolve():
+        raise MitigateError(f"data.output={output} is the file that is labelled; choose another place")
     scorers = Scorers(config.score).labelling
     if texts and config.measure.masking == "paper":
         raise MitigateError(
