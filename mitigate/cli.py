@@ -204,7 +204,7 @@ def in_words(error: Exception) -> str | None:
 
 
 def _no_option(error: MissingConfigException) -> str:
-    """A group has no such option: of the command, or of a file that builds on it."""
+    """The sentence about an option that a group lacks, and that the command or a file of the configuration names."""
     group, _, name = str(error.missing_cfg_file).rpartition("/")
     file = re.match(r"In '([^']+)': ", str(error))
     where = f"{file[1]}.yaml: " if file and file[1] not in ("config", "hydra/config") else ""
@@ -215,7 +215,7 @@ def _no_option(error: MissingConfigException) -> str:
 
 
 def _no_setting(name: str) -> str:
-    """A key that the configuration does not have: one of another option, or an unknown one with what may be meant."""
+    """The sentence about a key that the configuration lacks: it belongs to another option, or is unknown."""
     places = [
         f"{group}={option}"
         for group in groups([CONF])
@@ -236,7 +236,7 @@ def _no_setting(name: str) -> str:
 
 def answer(arguments: Sequence[str], conf: Sequence[Path] = (CONF,)) -> str | None:
     """The text that the arguments ask for; None where they ask for no version, list or help of ours. Raises
-    MitigateError for a group or a recipe that there is not. conf: the folders of the configuration."""
+    MitigateError for an unknown group or recipe. conf: the folders of the configuration."""
     flags = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     flags.add_argument("--version", action="store_true")
     flags.add_argument("--help", "-h", action="store_true")
@@ -282,7 +282,7 @@ def options(group: str, conf: Sequence[Path]) -> dict[str, Path]:
 
 
 def groups(conf: Sequence[Path]) -> list[str]:
-    """The groups of settings that there are."""
+    """The names of all groups of settings."""
     return sorted({part.name for folder in conf for part in folder.glob("*") if options(part.name, conf)} - {"sweep"})
 
 
@@ -312,9 +312,8 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 def _first_sentence(path: Path) -> str:
     """A file's comment up to its first full stop, except that of "et al.", without the command before or after it."""
-    lines = dropwhile(lambda line: line.startswith(COMMAND), comment(path))
-    text = " ".join(lines).partition(COMMAND)[0].removesuffix(", for ").strip()
-    return re.split(r"(?<!et al)\.\s", text, maxsplit=1)[0].rstrip(".:,")
+    text = " ".join(dropwhile(lambda line: line.startswith(COMMAND), comment(path))).partition(COMMAND)[0]
+    return re.split(r"(?<!et al)\.\s", text.removesuffix(", for ").strip(), maxsplit=1)[0].rstrip(".:,")
 
 
 def _columns(rows: Mapping[str, str]) -> str:

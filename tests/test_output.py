@@ -70,8 +70,7 @@ def read(folder: Path) -> dict:
 def test_stages_steps_and_shares_are_written_and_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status = Status(tmp_path, "audit")
     status.stage("score")
-    step = Step("score sentiment", 200, "texts", done=50, before=0, started=time.monotonic() - 10)
-    step.count = 50
+    step = Step("score sentiment", 200, "texts", done=50, count=50, started=time.monotonic() - 10)
     status.step(step)
     status.done("read")
     status.stage("tally")
