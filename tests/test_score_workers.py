@@ -81,7 +81,7 @@ def test_what_a_scorer_reads_and_explains_is_the_same_on_workers(monkeypatch: py
     scorer = OnWorkers(OfStatements(), OfStatements, 2)
     assert text_for(scorer, rows).to_list() == ["nurses lie"]
     assert with_explanations(rows, scorer)["regard_why"].to_list() == ["because of nurses lie"]
-    assert not hasattr(OnWorkers(Here(), Here, 2), "explain")
+    assert (hasattr(OnWorkers(Here(), Here, 2), "explain"), [*OnWorkers(Here(), Here, 2).each([])]) == (False, [])
 
 
 def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatch: pytest.MonkeyPatch) -> None:

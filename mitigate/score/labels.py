@@ -268,8 +268,8 @@ class OnWorkers:
 
     def each(self, pieces: Sequence[Sequence[str]]) -> Iterator[tuple[int, Labels]]:
         """Yield the number of each piece with its labels, in the order of completion."""
-        if len(pieces) == 1:
-            yield 0, self(pieces[0])
+        if len(pieces) < 2:  # none where all labels are cached: Ray is not started
+            yield from enumerate(map(self, pieces))
             return
         data = connected(self._workers).data
         blocks = [pl.DataFrame({"piece": number, "text": texts}).to_arrow() for number, texts in enumerate(pieces)]
