@@ -100,8 +100,8 @@ def save(labels: pl.DataFrame, output: Path | None) -> None:
     say_notes([*long_texts(labels["masked"]), *not_english(labels["masked"])])
 
 
-def summary(metrics: dict[str, float]) -> str:
-    """The counts as a table."""
+def summary(metrics: dict[str, int]) -> str:
+    """The counts, of which metrics.json writes those of labels with a decimal point, as a table."""
     columns = dict.fromkeys(key.partition("/")[0] for key in metrics if "/" in key)
     lines = [" " * 20 + "".join(f"{name:>20}" for name in CLASSES.values())]
     for column in columns:
