@@ -231,9 +231,9 @@ def say_survey(folder: Path, survey: Mapping[str, Any], key: pl.DataFrame, size:
         fewer = f" (fewer than humans.size={size:,}: there are no more to draw from)" if count < size else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {survey['items']:>7,} to rate; a statement that several models generate is rated once")
-    hours, raters = survey["hours"], survey["raters"]
-    work = f"{60 * hours:.0f} minutes" if hours < 2 else f"{hours:,.0f} hours"
-    say(f"  {raters} raters each: about {work} of paid work at {SECONDS} s a statement")
+    raters, minutes = survey["raters"], math.ceil(survey["items"] * survey["raters"] * SECONDS / 60)
+    work = counted(minutes, "minute") if minutes < 120 else f"{minutes / 60:,.0f} hours"
+    say(f"  {counted(raters, 'rater')} each: about {work} of paid work at {SECONDS} s a statement")
     say(f"  hand out    {folder / 'survey' / 'survey.html'} for a browser, or statements.csv beside it for a platform")
     if survey["parts"] > 1:
         parts = f"{survey['parts']} parts of a day's work"
@@ -281,7 +281,7 @@ def measure_ratings(config: Config) -> None:
     pool = b"" if ratings.pool is None else as_parquet(ratings.pool)
     content = digest_of(as_parquet(ratings.rated) + listed.digest.encode() + pool)
     with open_job(config, f"{config.recipe.name}-ratings-{config.score.regard}", content) as job:
-        rated = job.stage("rated", pl.DataFrame.select, ratings.rated, RATED)
+        rated = job.stage("rated", rated_rows, ratings.rated)
         labels = job.stage("labels", label_statements, rated, scorers, listed, using=using)
         tables = {
             "summary": job.stage("summary", summary, rated, sources, intervals, listed),
@@ -351,6 +351,11 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
     notices = ["these files do not say who rated, nor which target, category and relation a sentence has"]
     names = list(files)
     return Ratings(pl.concat(found), names, models=names[:1], notices=notices)
+
+
+def rated_rows(rated: pl.DataFrame) -> pl.DataFrame:
+    """The ratings (columns RATED), for the run folder. A function of the project: a stage caches no other's result."""
+    return rated.select(RATED)
 
 
 def label_statements(
