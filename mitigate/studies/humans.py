@@ -100,17 +100,17 @@ def make_survey(config: Config) -> None:
             )
         pool, notices = statements_of_file(loaded.rows, Path(path).name.split(".")[0], seed), loaded.notices
     if not folders or config.named_targets() is not None:
-        target_list, others = config.target_list()
-        notices = [*notices, *others]
+        target_list, of_targets = config.target_list()
+        notices = [*notices, *of_targets]
     say_notes(notices)
     sources = pool["source"].unique(maintain_order=True).to_list()
-    handed_out = {name: getattr(humans, name) for name in ("raters", "pay", "contact")}
+    terms = {name: getattr(humans, name) for name in ("raters", "pay", "contact")}
     demonstration = any(open_run(folder).setting("data.demonstration", False) for folder in folders)
     about = {"daily": DAILY, "sources": sources, "demonstration": demonstration}
     content = as_parquet(pool) + target_list.digest.encode()
     with open_job(config, f"{config.recipe.name}-survey-seed{seed}", digest_of(content)) as job:
         key = job.stage("key", draw, pool, humans.size, seed)
-        values = (key, pool, handed_out, about, target_list)
+        values = (key, pool, terms, about, target_list)
         survey = job.stage("survey", write_survey, *values, using=in_folder()).facts()
         if job.is_new():
             job.tracking.summarise({name: survey[name] for name in ("items", "raters", "hours")})
@@ -197,19 +197,19 @@ def draw(pool: pl.DataFrame, size: int, seed: int) -> pl.DataFrame:
 def write_survey(
     key: pl.DataFrame,
     pool: pl.DataFrame,
-    handed_out: Mapping[str, Any],
+    terms: Mapping[str, Any],
     about: Mapping[str, Any],
     target_list: TargetList,
     *,
     folder: Path,
 ) -> dict[str, Any]:
     """Write the raters' page and CSV, which name no model; beside them all statements that the survey was drawn from,
-    and the own targets, by which statements are masked later. Returns the sizes and `about`. handed_out: raters, pay
-    and contact."""
+    and the user's own targets, by which statements are masked later. Returns the sizes and `about`. terms:
+    raters, pay and contact."""
     items = key.group_by("item", maintain_order=True).agg(pl.col("target", "statement").first())
-    name, raters = digest_of("".join(items["item"]))[:8], handed_out["raters"]
+    name, raters = digest_of("".join(items["item"]))[:8], terms["raters"]
     shown = {"name": name, "daily": about["daily"], "statements": items.rows()}
-    write(folder / "survey" / "survey.html", render_survey(shown, handed_out["pay"], handed_out["contact"]))
+    write(folder / "survey" / "survey.html", render_survey(shown, terms["pay"], terms["contact"]))
     write(folder / "survey" / "statements.csv", items.write_csv())
     write(folder / POOL, as_parquet(pool.join(shared(pool), on=CELL, how="semi", nulls_equal=True)))
     if target_list.own:
@@ -258,7 +258,7 @@ class Ratings:
 
 
 def measure_ratings(config: Config) -> None:
-    """Read and check the ratings, and write their figures."""
+    """Read and check the ratings, measure them, and write the page."""
     settings = config.humans
     if settings.answers:
         ratings = read_survey(Path(settings.survey), [Path(path) for path in settings.answers], config.data.on_bad_line)
@@ -271,8 +271,8 @@ def measure_ratings(config: Config) -> None:
     else:
         raise MitigateError(WAYS)
     if config.named_targets() is not None:
-        target_list, others = config.target_list()
-        ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *others])
+        target_list, of_targets = config.target_list()
+        ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *of_targets])
     say_notes(ratings.notices)
     configured, listed, sources = Scorers(config.score), ratings.target_list, ratings.sources
     scorers = configured.rated(dict.fromkeys(["keyword", *config.score.extra]))
@@ -322,8 +322,8 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
     except MitigateError as error:
         raise MitigateError(f"humans.survey: {error} Give the run folder of the survey.") from error
     key, survey = run.table(KEY_FILE, KEY), run.metrics
-    given, notices = read_answers(answers, frozenset(key["item"]), survey["raters"], on_bad_line)
-    rated = key.join(given, on="item", maintain_order="left_right")
+    ratings, notices = read_answers(answers, frozenset(key["item"]), survey["raters"], on_bad_line)
+    rated = key.join(ratings, on="item", maintain_order="left_right")
     return Ratings(
         rated.select(RATED),
         sources=survey["sources"],
@@ -338,19 +338,19 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
 def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
     """Read sentences with labels beside them, by the name of their source: a file of sentences, one of bias labels, and
     perhaps one of validity labels. Raises MitigateError as load.ratings.read_beside does."""
-    found = []
+    rated = []
+    unknown = [pl.lit(None, pl.String).alias(name) for name in ("target", "category", "relation")]
     for source, places in files.items():
-        given = read_beside(*places).rename({"item": "statement"})
-        ids = [digest_of(f"{source}\t{statement}")[:10] for statement in given["statement"]]
-        unknown = [pl.lit(None, pl.String).alias(name) for name in ("target", "category", "relation")]
-        found.append(
-            given.with_columns(pl.Series("item", ids), *unknown, pl.lit(None, pl.Int64).alias("rank"))
+        ratings = read_beside(*places).rename({"item": "statement"})
+        ids = [digest_of(f"{source}\t{statement}")[:10] for statement in ratings["statement"]]
+        rated.append(
+            ratings.with_columns(pl.Series("item", ids), *unknown, pl.lit(None, pl.Int64).alias("rank"))
             .with_columns(source=pl.lit(source))
             .select(RATED)
         )
     notices = ["these files do not say who rated, nor which target, category and relation a sentence has"]
     names = list(files)
-    return Ratings(pl.concat(found), names, models=names[:1], notices=notices)
+    return Ratings(pl.concat(rated), names, models=names[:1], notices=notices)
 
 
 def rated_rows(rated: pl.DataFrame) -> pl.DataFrame:
@@ -400,24 +400,24 @@ def summary(
         for by, part, ratings in parts(rated.filter(source=source)):
             labels, sense = ratings["label"], ratings.drop_nulls("quality")
             counts = {"statements": ratings["item"].n_unique(), "ratings": ratings.height}
-            found = {"source": source, "by": by, "part": part, **counts}
-            found["targets"] = ratings["target"].drop_nulls().n_unique() or None
+            row = {"source": source, "by": by, "part": part, **counts}
+            row["targets"] = ratings["target"].drop_nulls().n_unique() or None
             for label, name in agreement.CLASSES.items():
-                found[name] = 100 * float((labels == label).to_numpy().mean())
+                row[name] = 100 * float((labels == label).to_numpy().mean())
             table = units(ratings)
             clusters = target_list.with_words(table["target"].to_list()).clusters
             for name, column in MEANS.items():
                 mean = mean_over_targets(table, column)
                 ends = mean.interval(bootstrap, clusters) if mean.interval else (None, None)
-                found |= dict(zip((name, *bounds(name)), (mean.value, *ends), strict=True))
+                row |= dict(zip((name, *bounds(name)), (mean.value, *ends), strict=True))
             by_item = ratings.group_by("item", maintain_order=True).agg("label")["label"]
             votes = {"kappa": agreement.fleiss_sums(by_item)}
             if sense.height:
                 answers = sense.group_by("item", maintain_order=True).agg(pl.col("quality").cast(pl.Int8))["quality"]
                 votes["quality_kappa"] = agreement.fleiss_sums(answers, classes=(0, 1))
             for name, sums in votes.items():
-                found |= agreement.with_intervals(sums, {name: agreement.fleiss_of}, bootstrap)
-            rows.append({name: found.get(name) for name in SUMMARY})
+                row |= agreement.with_intervals(sums, {name: agreement.fleiss_of}, bootstrap)
+            rows.append({name: row.get(name) for name in SUMMARY})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -440,10 +440,10 @@ def by_rater(rated: pl.DataFrame) -> pl.DataFrame:
         same_quality=100 * (pl.col("quality") == pl.col("quality_other")).mean(),
     )
     labels = {name: 100 * (pl.col("label") == label).mean() for label, name in agreement.CLASSES.items()}
-    own = given.group_by("rater", maintain_order=True).agg(
+    shares = given.group_by("rater", maintain_order=True).agg(
         ratings=pl.len().cast(pl.Int64), **labels, sense=100 * pl.col("quality").mean()
     )
-    return own.join(same, on="rater", how="left", maintain_order="left")
+    return shares.join(same, on="rater", how="left", maintain_order="left")
 
 
 def differences(
@@ -517,11 +517,11 @@ def all_statements(
             continue
         for scorer in (*names, ALONE):
             labels = np.zeros(both.height) if scorer == ALONE else gains[scorer]
-            found = prediction_powered(gains["people"][is_rated], labels[is_rated], labels)
+            mean = prediction_powered(gains["people"][is_rated], labels[is_rated], labels)
             row = {"source": source, "baseline": models[0], "scorer": scorer, "statements": both.height}
-            row |= {"rated": int(is_rated.sum()), "difference": found.value, "low": found.low, "high": found.high}
-            needed = {f"needed_{points}": ratings_needed(points, found.variance, both.height) for points in WIDTHS}
-            rows.append({**row, "weight": found.weight, **needed})
+            row |= {"rated": int(is_rated.sum()), "difference": mean.value, "low": mean.low, "high": mean.high}
+            needed = {f"needed_{points}": ratings_needed(points, mean.variance, both.height) for points in WIDTHS}
+            rows.append({**row, "weight": mean.weight, **needed})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -531,7 +531,7 @@ class Powered(NamedTuple):
     value: float
     low: float
     high: float
-    weight: float  # of the predictions: 0 where they say nothing about the ratings
+    weight: float  # of the predictions: 0 where they do not vary
     variance: float  # of the ratings less the weighted predictions
 
 
@@ -547,60 +547,58 @@ def prediction_powered(
     the predictions of all units, (units,). The interval holds if the rated units are drawn from all at random, without
     replacement, and the classifier did not learn from their ratings, however wrong it is. It covers the mean over these
     units, not over others that might have been generated."""
-    number, varies = len(rated), predicted.var() > 0
+    num_rated, varies = len(rated), predicted.var() > 0
     weight = float(np.cov(rated, predicted)[0, 1] / predicted.var(ddof=1)) if varies else 0.0
-    apart = rated - weight * predicted
-    degrees = number - 1 - varies
-    variance = float(((apart - apart.mean()) ** 2).sum() / degrees)
-    value = weight * float(everywhere.mean()) + float(apart.mean())
-    left = max(0.0, 1 - number / len(everywhere))  # a draw of all units has no error
-    reach = float(special.stdtrit(degrees, (1 + level) / 2)) * math.sqrt(left * variance / number)
-    return Powered(value, value - reach, value + reach, weight, variance)
+    errors = rated - weight * predicted
+    degrees = num_rated - 1 - varies
+    variance = float(((errors - errors.mean()) ** 2).sum() / degrees)
+    value = weight * float(everywhere.mean()) + float(errors.mean())
+    unrated = max(0.0, 1 - num_rated / len(everywhere))  # finite population: if all units are rated, there is no error
+    half = float(special.stdtrit(degrees, (1 + level) / 2)) * math.sqrt(unrated * variance / num_rated)
+    return Powered(value, value - half, value + half, weight, variance)
 
 
 def ratings_needed(points: float, variance: float, units: int, level: float = 0.95) -> int:
-    """The number of rated units, of so many in all, whose interval reaches so many points up and down. variance: of
-    the ratings less the weighted predictions (Powered)."""
+    """The number of rated units, of `units` in all, for an interval of `points` up and down. variance: that of
+    Powered."""
     squared = (float(special.ndtri((1 + level) / 2)) / points) ** 2 * variance
     return math.ceil(squared / (1 + squared / units))
 
 
 # Figures under keys, and the page
 
-OF_TABLES = {
-    "raters": "raters/{rater}",
-    "predicted": "predicted/{source}/{scorer}",
-}
-"""The first part of the keys of a table's figures, in metrics.json and in the results."""
 
-
-def all_figures(labels: pl.DataFrame, scorers: Sequence[str], found: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+def all_figures(labels: pl.DataFrame, scorers: Sequence[str], tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """The figures of metrics.json: {source}/{figure}[/{category or relation}], difference/{source}/{figure}, those of
-    OF_TABLES, and the agreement of the scorers' labels with people."""
-    flat = agreement.measure_agreement(labels, scorers) | of_tables(found)
-    for row in found["summary"].rows(named=True):
+    raters and predictions, and the agreement of the scorers' labels with people."""
+    flat = agreement.measure_agreement(labels, scorers) | raters_and_predictions(tables)
+    for row in tables["summary"].rows(named=True):
         end = f"/{row['part']}" if row["part"] else ""
         flat |= {f"{row['source']}/{name}{end}": row[name] for name in SUMMARY[3:]}
-    for row in found["differences"].rows(named=True):
+    for row in tables["differences"].rows(named=True):
         place = f"difference/{row['source']}/{row['figure']}"
         flat |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high")}}
     return flat
 
 
-def tidy(found: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def tidy(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """The tables as results (measure.results.SCHEMA), by source and category or relation."""
-    rows = found["summary"].with_columns(pl.col("part").fill_null("")).drop("by").rows(named=True)
-    flat = {key.replace("//", "/"): value for key, value in keyed("{source}/{part}", rows).items()} | of_tables(found)
-    return of_study(flat | keyed("difference/{source}/{figure}", found["differences"].rows(named=True)))
+    by_part = keyed("{source}/{part}", tables["summary"].drop("by").rows(named=True))
+    flat = {key.replace("//", "/"): value for key, value in by_part.items()}  # the part of a whole source is ""
+    flat |= keyed("difference/{source}/{figure}", tables["differences"].rows(named=True))
+    return of_study(flat | raters_and_predictions(tables))
 
 
-def of_tables(found: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
-    named = [keyed(place, found[name].rows(named=True)) for name, place in OF_TABLES.items() if name in found]
-    return {key: value for part in named for key, value in part.items()}
+def raters_and_predictions(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+    """raters/{rater}/{column}, and, of a survey of several models, predicted/{source}/{scorer}/{column}."""
+    flat = keyed("raters/{rater}", tables["raters"].rows(named=True))
+    if "predicted" in tables:
+        flat |= keyed("predicted/{source}/{scorer}", tables["predicted"].rows(named=True))
+    return flat
 
 
 BRIEF = ("Ratings by people", "Models compared", "All statements")  # without verbose=true
-SAID: Mapping[str, Part] = {
+MEANINGS: Mapping[str, Part] = {
     "Ratings by people": {
         "HNM ↑": "Human neutral mean: of each target the percentage of ratings that are neutral; then the mean over "
         "targets, or over statements where the target is unknown.",
@@ -627,9 +625,11 @@ LIMITS = (
 )
 
 
-def write_report(frames: Mapping[str, pl.DataFrame], *shown: Any, folder: Path, **about: Any) -> dict[str, Any]:
-    """Write humans.html and the tables; returns the verdict. shown, about: as page takes them."""
-    made = page(frames, *shown, **about)
+def write_report(
+    frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame, source: str, *, folder: Path, **about: Any
+) -> dict[str, Any]:
+    """Write humans.html and the tables; returns the verdict. Other arguments are those of `page`."""
+    made = page(frames, scorers, source, **about)
     write_page(made, folder, "humans.html")
     return {"verdict": f"{made.state}. {made.hedge}"}
 
@@ -653,7 +653,7 @@ def page(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame, source: str,
         hedge=hedge,
         picture=Picture("ratings", "first", "Not neutral to people", alt, plots.bars(bars, "% of ratings")),
         numbers=[Number(titles[name], cell.text, *cell.below) for name, cell in cells.items()],
-        sections=[Section(title, [SAID.get(title), table]) for title, table in sections(frames, scorers).items()],
+        sections=[Section(title, [MEANINGS.get(title), table]) for title, table in sections(frames, scorers).items()],
         limits=LIMITS,
         tables={**frames, "scorers": scorers},
         **about,
@@ -662,19 +662,19 @@ def page(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame, source: str,
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
     """The state and its hedge where models are paired."""
-    said = f"{row['source']} against {row['baseline']}, paired over {counted(row['targets'], 'target')}: "
-    said += f"{signed(row['difference'])} points of HNM."
+    hedge = f"{row['source']} against {row['baseline']}, paired over {counted(row['targets'], 'target')}: "
+    hedge += f"{signed(row['difference'])} points of HNM."
     if row["low"] is None or row["low"] <= 0 <= row["high"]:
-        return OPEN, f"{said} No difference is shown; rate more statements (humans.size)."
+        return OPEN, f"{hedge} No difference is shown; rate more statements (humans.size)."
     more = "more" if row["difference"] > 0 else "less"
-    said += " One trained model of each: a claim about a policy needs five."
-    return f"{number(abs(row['difference']), 1)} points {more} neutral to people", said
+    hedge += " One trained model of each: a claim about a policy needs five."
+    return f"{number(abs(row['difference']), 1)} points {more} neutral to people", hedge
 
 
 def _described(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The state and its hedge where they are not."""
-    said = f"{counted(row['ratings'], 'rating')} of {counted(row['statements'], 'statement')}."
-    return f"{row['source']}: {number(row['HNM'], 1)} % neutral to people", said
+    """The state and its hedge where no models are paired."""
+    hedge = f"{counted(row['ratings'], 'rating')} of {counted(row['statements'], 'statement')}."
+    return f"{row['source']}: {number(row['HNM'], 1)} % neutral to people", hedge
 
 
 def sections(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame) -> dict[str, Table]:
@@ -682,28 +682,28 @@ def sections(frames: Mapping[str, pl.DataFrame], scorers: pl.DataFrame) -> dict[
     shares = figures(1, "prejudice", "neutral", "favouritism")
     rated = [*figures(0, "statements", "ratings"), *shares, *figures(1, HNM="HNM ↑", quality="quality ↑")]
     rated += figures(3, kappa="Fleiss’ κ", quality_kappa="κ of quality")
-    found: dict[str, Table | None] = {}
+    tables: dict[str, Table | None] = {}
     for by, title in {"all": "Ratings by people", "category": "By category", "relation": "By relation"}.items():
         rows = frames["summary"].filter(by=by).rows(named=True)
         first = text("source") if by == "all" else text(by, "part")
         groups = rows if by == "all" else grouped(rows, itemgetter("source"))
-        found[title] = Table("In percent of ratings, with 95 % intervals.", [first, *rated], groups).present()
+        tables[title] = Table("In percent of ratings, with 95 % intervals.", [first, *rated], groups).present()
     pair, points = [text("model", "source"), text("against", "baseline")], Column("points", "difference", bounds="")
     columns = [*pair, text("figure"), *figures(0, "targets"), points]
     caption = "Differences in points, and their intervals, which together cover in 95 % of cases."
-    found["Models compared"] = Table(caption, columns, frames["differences"]).present()
+    tables["Models compared"] = Table(caption, columns, frames["differences"]).present()
     columns = [*pair, text("labels by", "scorer"), *figures(0, "statements", "rated"), points]
     columns += figures(2, weight="weight of labels")
     columns += figures(0, **{f"needed_{width}": f"for ± {width}" for width in WIDTHS})
     caption = "Difference of neutral ratings in points, with its 95 % interval. For ± 5: the statements of each model "
     caption += "that have to be rated for an interval of 5 points up and down."
-    found["All statements"] = Table(caption, columns, frames.get("predicted", pl.DataFrame())).present()
+    tables["All statements"] = Table(caption, columns, frames.get("predicted", pl.DataFrame())).present()
     columns = [text("rater"), *figures(0, "ratings"), *shares]
     columns += figures(1, sense="makes sense", same="same label", same_quality="same quality")
     caption = "In percent of the rater's ratings. Same: of the other raters' ratings of the same statements."
-    found["Raters"] = Table(caption, columns, frames["raters"]).present()
+    tables["Raters"] = Table(caption, columns, frames["raters"]).present()
     paper = frame_of("paper_ratings.csv").with_columns(pl.col("category").fill_null("all"))
     of_paper = (Column(name.replace("_", " "), name, 4 if "kappa" in name else 1) for name in paper.columns[2:])
     printed = Table("", [text("category"), *of_paper], grouped(paper.rows(named=True), itemgetter("source")))
-    found |= {"Scorers and people": scorers_beside_people(scorers), "The paper's figures": printed}
-    return {title: table for title, table in found.items() if table}
+    tables |= {"Scorers and people": scorers_beside_people(scorers), "The paper's figures": printed}
+    return {title: table for title, table in tables.items() if table}
