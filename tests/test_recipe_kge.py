@@ -90,7 +90,6 @@ def test_wrong_settings_are_named_before_anything_is_trained(probe, graph, overr
     status, _, complaint, folder = probe(*(one for one in graph if one.split("=")[0] not in given), *overrides)
     assert status == 2
     assert message in complaint
-    assert "Traceback" not in complaint
     assert not folder.exists()
 
 
@@ -146,7 +145,9 @@ def test_vectors_follow_the_order_of_the_graph_and_faults_are_named(tmp_path: Pa
     read = partial(refuses, MitigateError)
     read("model=foreign needs model.path, which is not set; set model.path=FOLDER", with_vectors, graph, None)
     read("no such file: .*entities.npy", with_vectors, graph, str(tmp_path))
-    read("its ids are others", with_vectors, graph, write_vectors(tmp_path / "x", VECTORS, IDS))
+    read("its ids differ", with_vectors, graph, write_vectors(tmp_path / "x", VECTORS, IDS))
+    phases = {**VECTORS, "relations": np.ones((2, 2), np.float32)}
+    read("have 4 numbers, and those of relations 2;", with_vectors, graph, write_vectors(tmp_path / "y", phases, IDS))
     numbers = np.arange(len(graph.entities), dtype=np.float32)[:, None].repeat(4, 1)[::-1]
     ids = {"entities": [*graph.entities[::-1]], "relations": [*graph.relations[:1:-1], *graph.relations[:2]]}
     vectors = {"entities": numbers, "relations": np.array([[2] * 4, [0] * 4, [1] * 4], np.float32)}
@@ -177,8 +178,7 @@ def test_an_audit_of_foreign_embeddings(foreign, job, monkeypatch: pytest.Monkey
     assert "with distmult; set model.kind=distmult" in wrong.complaint
     assert "trained elsewhere; leave it out" in probe("model.kind=distmult", "kge.mitigations=[regularise]").complaint
     assert "unknown model.kind None; allowed: transe" in probe().complaint
-    status, _, _, run = probe("model.kind=distmult", "kge.mitigations=[project]")
-    assert status == 0
+    run = probe("model.kind=distmult", "kge.mitigations=[project]").folder
     metrics = metrics_of(run)
     assert metrics["kge/mrr"] > 0.15
     page = (run / "kge.html").read_text()

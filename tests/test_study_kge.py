@@ -56,6 +56,8 @@ def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_professi
     against_all = question_of(small(), ["male"])
     assert against_all.names == ("male", "all others")
     assert len(against_all.group_b) == 5
+    graph = small(*((f"p{n}", "r_gender", "q_male") for n in (3, 4, 5)))
+    refuses(MitigateError, "everybody with one of these values has the other too", question_of, graph)
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,7 @@ def run(config: Config) -> float | None:
             f"{'a distance' if is_trained else 'trained elsewhere'}; leave it out"
         )
     graph: Graph = build(data.graph, "data.graph")
-    foreign: tuple[Any, ...] = ()
-    shape: tuple[Any, ...] = ()
+    foreign, shape = tuple[Any, ...](), tuple[Any, ...]()
     settings, seeds = Settings(seed=config.seed), [config.seed]
     origin = []
     if isinstance(model, Embedding):
@@ -114,8 +113,8 @@ def run(config: Config) -> float | None:
 
     folder = "-".join(["kge", data.name, model.name, kge.sensitive.rsplit("/", 1)[-1]])
     with open_job(config, folder, [source, *foreign]) as job:
-        theirs = (*foreign, names[0])
-        trained = train() if is_trained else [job.stage("import", keep_embeddings, *theirs, using=in_folder())]
+        imported = (*foreign, names[0])
+        trained = train() if is_trained else [job.stage("import", keep_embeddings, *imported, using=in_folder())]
         trainings = measure(trained)
         changes = job.stage("changes", change_scores, question, names, after=trained, using=in_folder())
         mitigated = {}
@@ -130,8 +129,8 @@ def run(config: Config) -> float | None:
         professions = job.stage("professions", profession_table, question, changes)
         facts = {"data": data.name, "model": model.name, "seed": config.seed, "fingerprint": source}
         job.measure(measure_bias, question, changes, trainings, mitigated, facts=facts)
-        known = {"data": source_of(vars(data)), "data fingerprint": source}
-        said = job.stage(
+        provenance = {"data": source_of(vars(data)), "data fingerprint": source}
+        report = job.stage(
             "report",
             write_report,
             *(job.results["results"], professions, trainings),
@@ -140,14 +139,14 @@ def run(config: Config) -> float | None:
             notices=[*question.notices, *origin],
             demonstration=data.demonstration,
             after=[job.folder.name],
-            using=lambda work: {"folder": work.folder, "about": job.about(known)},
+            using=lambda work: {"folder": work.folder, "about": job.about(provenance)},
         )
         if job.is_new():
             job.record_metrics(job.figures)
             if job.records_texts:
                 job.tracking.table("professions", professions.table())
             job.record_plots()
-            say_verdict(said.facts()["verdict"])
+            say_verdict(report.facts()["verdict"])
             size = 5 if job.brief else 20
             tables: list[Table | None] = [profession_list(ends(professions.table(), size), question.names, "")]
             tables += [] if job.brief else [effects(job.figures.table)]
@@ -203,36 +202,37 @@ def find_question(
     known value do not count. attributes: names for relations; values: of a single one, b is all others.
 
     Raises MitigateError for a relation or a value that the graph does not have, equal values, too many of them, a
-    relation from values to people, and fewer than three professions with enough people."""
+    relation from values to people, groups without people, and fewer than three professions with enough people."""
     if not occupation:
         raise MitigateError("data.occupation is not set; set it to the relation from people to professions")
-    job, relation = (
-        find_relation(graph, name, setting, attributes)
-        for name, setting in ((occupation, "data.occupation"), (sensitive, "kge.sensitive"))
-    )
-    held, of_job = (graph.triples[graph.triples[:, 1] == one] for one in (relation, job))
-    if not np.isin(held[:, 0], of_job[:, 0]).any() or relation == job:
+    job = find_relation(graph, occupation, "data.occupation", attributes)
+    relation = find_relation(graph, sensitive, "kge.sensitive", attributes)
+    of_job, of_attribute = (graph.triples[graph.triples[:, 1] == one] for one in (job, relation))
+    if not np.isin(of_attribute[:, 0], of_job[:, 0]).any() or relation == job:
         raise MitigateError(
             f"kge.sensitive={sensitive}: none of its heads has a profession by data.occupation={occupation}; it must "
             "be another relation, from people to values"
         )
     if len(values) not in (1, 2):
         raise MitigateError(f"kge.values=[{','.join(values)}] must name one value or two of kge.sensitive={sensitive}")
-    a, *second = (find_value(graph, held, value, sensitive) for value in values)
-    b = second[0] if second else np.setdiff1d(held[:, 2], a)
+    a, *second = (find_value(graph, of_attribute, value, sensitive) for value in values)
+    b = second[0] if second else np.setdiff1d(of_attribute[:, 2], a)
     if not len(b) or np.isin(a, b).any():
         raise MitigateError(f"kge.values=[{','.join(values)}] must name two different values of {sensitive}")
-    with_a, with_b = (np.unique(held[np.isin(held[:, 2], ends), 0]) for ends in (a, b))
-    has = {"of_a": pl.col("person").is_in(with_a.tolist()), "of_b": pl.col("person").is_in(with_b.tolist())}
-    jobs = pl.DataFrame({"person": of_job[:, 0], "entity": of_job[:, 2]})
-    jobs = jobs.with_columns(profession=pl.Series([graph.entity_names[one] for one in of_job[:, 2]]))
-    counts = {"people": has["of_a"] | has["of_b"], **has}
-    every = (
-        jobs.unique(["person", "profession"])
-        .group_by("profession")
-        .agg(*(condition.sum().cast(pl.Int64).alias(name) for name, condition in counts.items()))
+    with_a, with_b = (np.unique(of_attribute[np.isin(of_attribute[:, 2], ends), 0]) for ends in (a, b))
+    group_a, group_b = np.setdiff1d(with_a, with_b), np.setdiff1d(with_b, with_a)
+    if not len(group_a) or not len(group_b):
+        raise MitigateError(
+            f"kge.values=[{','.join(values)}]: everybody with one of these values has the other too; compare others"
+        )
+    jobs = pl.DataFrame({"person": of_job[:, 0], "entity": of_job[:, 2]}).with_columns(
+        profession=pl.Series([graph.entity_names[one] for one in of_job[:, 2]]),
+        of_a=pl.col("person").is_in(with_a.tolist()),
+        of_b=pl.col("person").is_in(with_b.tolist()),
     )
-    professions = every.filter(pl.col("people") >= fewest).sort("profession")
+    holders = jobs.with_columns(people=pl.col("of_a") | pl.col("of_b")).unique(["person", "profession"])
+    counts = holders.group_by("profession").agg(pl.col("people", "of_a", "of_b").sum().cast(pl.Int64))
+    professions = counts.filter(pl.col("people") >= fewest).sort("profession")
     if professions.height < 3:
         raise MitigateError(
             f"professions with {fewest} or more people of the two values (kge.fewest): {professions.height}; at least "
@@ -246,33 +246,33 @@ def find_question(
         professions=professions.with_columns(log_ratio=ratio),
         entities=rows["entity"].to_numpy(writable=True),
         places=rows["place"].to_numpy().astype(np.int64),
-        people=np.union1d(held[:, 0], of_job[:, 0]),
-        group_a=np.setdiff1d(with_a, with_b),
-        group_b=np.setdiff1d(with_b, with_a),
+        people=np.union1d(of_attribute[:, 0], of_job[:, 0]),
+        group_a=group_a,
+        group_b=group_b,
         num_both=len(np.intersect1d(with_a, with_b)),
-        num_unknown=len(np.setdiff1d(of_job[:, 0], held[:, 0])),
+        num_unknown=len(np.setdiff1d(of_job[:, 0], of_attribute[:, 0])),
     )
 
 
 def find_relation(graph: Graph, name: str, setting: str, attributes: Mapping[str, str]) -> int:
     """The relation of a name of the data's attributes, or of a name or an id of the graph."""
-    found = graph.called(attributes.get(name, name), "relation", setting)
-    if len(found) > 1:
-        ids = ", ".join(graph.relations[one] for one in found)
-        raise MitigateError(f"{setting}={name}: {len(found)} relations have this name; give one of their ids: {ids}")
-    return int(found[0])
+    numbers = graph.called(attributes.get(name, name), "relation", setting)
+    if len(numbers) > 1:
+        ids = ", ".join(graph.relations[one] for one in numbers)
+        raise MitigateError(f"{setting}={name}: {len(numbers)} relations have this name; give one of their ids: {ids}")
+    return int(numbers[0])
 
 
-def find_value(graph: Graph, held: np.ndarray, name: str, sensitive: str) -> np.ndarray:
-    """The entities with this name that people have as the attribute, by its triples `held`."""
-    tails, counts = np.unique(held[:, 2], return_counts=True)
-    found = np.intersect1d(graph.called(name, "entity", "kge.values"), tails)
-    if not len(found):
+def find_value(graph: Graph, of_attribute: np.ndarray, name: str, sensitive: str) -> np.ndarray:
+    """The entities with this name that people have as the attribute, by its triples (n, 3)."""
+    tails, counts = np.unique(of_attribute[:, 2], return_counts=True)
+    entities = np.intersect1d(graph.called(name, "entity", "kge.values"), tails)
+    if not len(entities):
         common = ", ".join(graph.entity_names[tail] for tail in tails[np.argsort(-counts, kind="stable")][:8])
         raise MitigateError(
             f"kge.values: no person in the graph has {name!r} as {sensitive}; the most frequent values: {common}"
         )
-    return found
+    return entities
 
 
 # Trainings, and embeddings that another program trained.
@@ -324,17 +324,23 @@ def with_vectors(graph: Graph, path: str | None) -> tuple[Graph, np.ndarray, np.
     relations (m, dimension), float32, in its order.
 
     The folder has entities.npy and relations.npy, a row a vector, and entities.txt and relations.txt, an id a line.
-    Raises MitigateError for damaged files, ids that repeat, and where under half of the test triples have vectors."""
+    Raises MitigateError for damaged files, ids that repeat, two dimensions, and vectors of under half of the test
+    triples."""
     place = path_of(path, "foreign", "FOLDER, with entities.npy, relations.npy, entities.txt, relations.txt", "model")
     (entities, of_entities), (relations, of_relations) = (_vectors(place, part) for part in ("entities", "relations"))
+    if of_entities.shape[1] != of_relations.shape[1]:
+        raise MitigateError(
+            f"{place}: vectors of entities have {of_entities.shape[1]} numbers, and those of relations "
+            f"{of_relations.shape[1]}; give both the same dimension (of complex vectors all real parts come first)"
+        )
     kept = {}
     for split in SPLITS:
         ids = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in getattr(graph, split).tolist()]
         kept[split] = [(h, r, t) for h, r, t in ids if h in entities and r in relations and t in entities]
     if 2 * len(kept["test"]) < len(graph.test) or not all(kept.values()):
         raise MitigateError(
-            f"model.path has vectors for {len(kept['test']):,} of {len(graph.test):,} test triples: its ids are others "
-            f"than the graph's, such as the entity {graph.entities[0]!r} and the relation {graph.relations[0]!r}"
+            f"model.path has vectors for {len(kept['test']):,} of {len(graph.test):,} test triples: its ids differ "
+            f"from the graph's, such as the entity {graph.entities[0]!r} and the relation {graph.relations[0]!r}"
         )
     if lost := len(graph.triples) - sum(map(len, kept.values())):
         notice = f"{counted(lost, 'triple')} left out: model.path has no vector for an entity or the relation"
@@ -392,8 +398,8 @@ def change_scores(question: Question, models: Sequence[str], *, folder: Path) ->
     """Equation 1 for each model: model, profession, and the change of its score, mean over people."""
     frames = []
     for name in models:
-        found = changes_of(Embeddings.load(folder / "embeddings" / name), question)
-        frames.append(question.professions.select(pl.lit(name).alias("model"), "profession", change=pl.Series(found)))
+        changes = pl.Series(changes_of(Embeddings.load(folder / "embeddings" / name), question))
+        frames.append(question.professions.select(pl.lit(name).alias("model"), "profession", change=changes))
     return pl.concat(frames)
 
 
@@ -407,8 +413,8 @@ def changes_of(network: Embeddings, question: Question) -> np.ndarray:
     total = torch.zeros(len(question.entities), dtype=torch.float64)
     for numbers in np.array_split(question.people, -(-len(question.people) // 512)):
         people = entities[numbers].requires_grad_()
-        own, occupation = (relations[one].expand_as(people) for one in (question.relation, question.occupation))
-        a, b = (tails(people, own, entities[values]).mean(1) for values in (question.a, question.b))
+        attribute, occupation = (relations[one].expand_as(people) for one in (question.relation, question.occupation))
+        a, b = (tails(people, attribute, entities[values]).mean(1) for values in (question.a, question.b))
         (gradient,) = torch.autograd.grad((a - b).sum(), people)  # a person's part of the sum is its own m
         with torch.no_grad():
             moved = people + STEP * gradient
@@ -432,7 +438,7 @@ def measure_trainings(
     ratios, size, scale = question.professions["log_ratio"].to_numpy(), question.professions.height, len(graph.entities)
     heads, _, tails = graph.train[graph.train[:, 1] == question.occupation].T
     has = np.isin(people[:, None] * scale + question.entities, heads * scale + tails)  # (people, entities)
-    known = has @ np.eye(size, dtype=bool)[question.places]  # (people, professions)
+    is_learnt = has @ np.eye(size, dtype=bool)[question.places]  # (people, professions)
     rows = []
     for name in models:
         network = Embeddings.load(folder / "embeddings" / name)
@@ -446,7 +452,7 @@ def measure_trainings(
             scores = network.interaction.tails(vectors, occupation, network.entities[question.entities])
             places = torch.from_numpy(question.places).expand_as(scores)
             best = torch.full((len(people), size), -torch.inf).scatter_reduce(1, places, scores, "amax").numpy()
-        predicted = np.where(known, -np.inf, best).argmax(1)
+        predicted = np.where(is_learnt, -np.inf, best).argmax(1)
         row["parity"] = measuring.parity_distance(predicted, is_a, size)
         row["parity_by_chance"] = measuring.distance_by_chance(predicted, is_a, size, PERMUTATIONS, seed)
         rows.append(row)
@@ -539,8 +545,8 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
 def profession_table(question: Question, changes: pl.DataFrame) -> pl.DataFrame:
     """The professions, the one that value a raises most first: profession, people, of_a, of_b, log_ratio, change (mean
     over seeds), and its interval low and high."""
-    found = zip(("change", "low", "high"), measuring.over_seeds(by_model(changes)), strict=True)
-    table = question.professions.with_columns(pl.Series(name, values) for name, values in found)
+    columns = zip(("change", "low", "high"), measuring.over_seeds(by_model(changes)), strict=True)
+    table = question.professions.with_columns(pl.Series(name, values) for name, values in columns)
     return table.with_columns(pl.col(pl.Float64).fill_nan(None)).sort("change", "profession", descending=[True, False])
 
 
@@ -551,7 +557,7 @@ def measure_bias(
     sizes = {"kge/people_a": len(question.group_a), "kge/people_b": len(question.group_b)}
     sizes |= {"kge/professions": question.professions.height, "kge/trainings": trainings.height}
     exact = Bootstrap()  # intervals over trainings are Student's, and need no draws
-    found = [
+    tables = [
         measured("trainings", trainings, intervals=exact),
         measured("rankings", changes),
         measured("numbers", sizes),
@@ -559,8 +565,8 @@ def measure_bias(
     for variant, table in mitigated.items():
         if variant == PROJECTED:  # equation 1 is 0 by construction: the rest is rounding
             table = table.with_columns(rank_correlation=pl.lit(None, pl.Float64))
-        found.append(measured("trainings", table, intervals=exact, variant=variant))
-    return pl.concat(found)
+        tables.append(measured("trainings", table, intervals=exact, variant=variant))
+    return pl.concat(tables)
 
 
 # The page.
@@ -629,7 +635,7 @@ def page(
     (mrr, source); about: further fields of Page."""
     state, hedge = verdict(rows, professions, names)
     num_a, num_b = (shown(figure(rows, f"kge/people_{one}")).text for one in "ab")
-    said = EQUATION.format(a=names[0], b=names[1], num_a=num_a, num_b=num_b, sensitive=sensitive, fewest=fewest)
+    meaning = EQUATION.format(a=names[0], b=names[1], num_a=num_a, num_b=num_b, sensitive=sensitive, fewest=fewest)
     caption = f"{professions.height} professions, ordered by change: mean over trainings, with its 95 % interval."
     stated = "; ".join(f"{row['mrr']:.3f} ({row['source']})" for row in published.to_dicts())
     explained = rows.filter(pl.col("measure").is_in([CORRELATION, AGREEMENT, MRR, "parity"]))
@@ -640,7 +646,7 @@ def page(
         picture=first_picture(professions, names),
         numbers=[Number(title_of(one), shown(one).text, " ".join(shown(one).below)) for one in first],
         sections=[
-            Section(f"Professions and {sensitive}", [said, profession_list(professions, names, caption)]),
+            Section(f"Professions and {sensitive}", [meaning, profession_list(professions, names, caption)]),
             Section(
                 "Quality, predictions and mitigations",
                 [PREDICTED, effects(rows, stated), Fold("What they mean", [sections.meanings(explained)])],
@@ -654,14 +660,14 @@ def page(
 
 def verdict(rows: pl.DataFrame, professions: pl.DataFrame, names: Sequence[str]) -> tuple[str, str]:
     """The state and its hedge: whether scores follow the counts, and the professions at both ends."""
-    found = figure(rows, CORRELATION)
-    if found is None:
+    correlation = figure(rows, CORRELATION)
+    if correlation is None:
         return OPEN, "Fewer than three professions change differently. Set a lower kge.fewest."
-    if found["low"] is None:
+    if correlation["low"] is None:
         return OPEN, "One training does not show what is due to chance. Train with more seeds (kge.seeds=5)."
-    if found["low"] <= 0 <= found["high"]:
+    if correlation["low"] <= 0 <= correlation["high"]:
         return OPEN, "The interval of the rank correlation has 0 in it. Train with more seeds (kge.seeds)."
-    verb = "follow" if found["low"] > 0 else "run against"
+    verb = "follow" if correlation["low"] > 0 else "run against"
     first, last = (", ".join(part.head(3)) for part in (professions["profession"], professions["profession"].reverse()))
     top, bottom = sides(professions, names)
     return f"Scores of professions {verb} the graph's counts", f"Professions {top}: {first}; {bottom}: {last}. {ORDER}"
@@ -682,12 +688,11 @@ def ends(professions: pl.DataFrame, size: int) -> pl.DataFrame:
 def first_picture(professions: pl.DataFrame, names: Sequence[str]) -> Picture:
     """The professions of both ends, with their intervals over trainings."""
     rows = ends(professions, DRAWN).select("low", "high", name="profession", value="change")
-    said = "; ".join(f"{name} {number(value, 4)}" for name, value in rows.select("name", "value").iter_rows())
+    values = "; ".join(f"{name} {number(value, 4)}" for name, value in rows.select("name", "value").iter_rows())
     label = fill(f"← {names[1]} · change of score · {names[0]} →", 60)  # characters that fit beside the axes
     title = "Professions {} (top) and {} (bottom), 95 % intervals over trainings".format(*sides(professions, names))
-    return Picture(
-        "professions", "professions", title, f"Change of score: {said}", plots.intervals(rows, label, zero=0)
-    )
+    drawn = plots.intervals(rows, label, zero=0)
+    return Picture("professions", "professions", title, f"Change of score: {values}", drawn)
 
 
 def profession_list(professions: pl.DataFrame, names: Sequence[str], caption: str) -> Table:
@@ -700,6 +705,6 @@ def profession_list(professions: pl.DataFrame, names: Sequence[str], caption: st
 def effects(rows: pl.DataFrame, published: str = "") -> Table | None:
     """Quality and parity as trained and after each mitigation."""
     names = [one.name for one in measures("trainings")]
-    found = rows.filter(pl.col("measure").is_in(names)).with_columns(group="variant", variant=pl.lit(""))
+    of_variants = rows.filter(pl.col("measure").is_in(names)).with_columns(group="variant", variant=pl.lit(""))
     caption = "Mean over trainings, with its 95 % interval. → chance: the closer to it, the better."
-    return crossed(caption + f" Published MRR: {published}." * bool(published), found, TITLES, first="figure")
+    return crossed(caption + f" Published MRR: {published}." * bool(published), of_variants, TITLES, first="figure")
