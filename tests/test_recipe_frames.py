@@ -86,8 +86,7 @@ def test_the_scorer_labels_abstains_and_explains(run: Path) -> None:
 
 def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     """Takes over 3 s: the only run on files of the published form."""
-    status, _, _, folder = job("recipe=frames", *write_published(tmp_path))
-    assert status == 0
+    folder = job("recipe=frames", *write_published(tmp_path)).folder
     metrics = metrics_of(folder)
     for key in ("offensive/model/posts", "intent/model/posts", "scorer/posts"):
         assert metrics[key] == 18
@@ -95,8 +94,7 @@ def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     assert metrics["lewd/model/f1"] is None  # all posts are not
     assert (metrics["implied/commonest/posts"], metrics["scorer/model"]) == (9, "models/base")
     assert {path.name for path in (folder / "models").iterdir()} == {"base"}
-    page = (folder / "frames.html").read_text()
-    assert "five folds of" not in page
+    assert "five folds of" not in (folder / "frames.html").read_text()
     assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
 
 

@@ -93,11 +93,8 @@ def run(config: Config) -> float | None:
     parts = posts["split"].value_counts(sort=True).iter_rows()
     say("  posts: " + ", ".join(f"{split} {count:,}" for split, count in parts))
 
-    name, device = (
-        f"frames-{how.start}-seed{seed}",
-        {"accelerator": how.device, "checkpoint_every": how.checkpoint_every},
-    )
-    with open_job(config, name, source) as job:
+    device = {"accelerator": how.device, "checkpoint_every": how.checkpoint_every}
+    with open_job(config, f"frames-{how.start}-seed{seed}", source) as job:
         here, of_folds = in_folder(), list[Result]()
         base = job.stage("base", train, posts, None, training, using=job.training("base", weights=weights, **device))
         further = replace(training, epochs=how.fold_epochs, lr=how.fold_lr)
@@ -126,8 +123,8 @@ def run(config: Config) -> float | None:
                 job.tracking.table(name, table)
             job.tracking.artifact("frames", "model", job.folder / scorer.facts()["model"], figures)
             say_verdict(report.facts()["verdict"])
-            beside = Table("", [text("system"), Column("%", "value", bounds="")], beside_baselines(**tables))
-            printed = [beside] if job.brief else [by_system(table) for table in tables.values()]
+            compared = Table("", [text("system"), Column("%", "value", bounds="")], beside_baselines(**tables))
+            printed = [compared] if job.brief else [by_system(table) for table in tables.values()]
             say("\n" + "\n\n".join(as_text(one, 110) for one in printed))
             say(f"  report      {job.folder / 'frames.html'}")
     return None if config.dry_run else metrics.facts()["f1"]
@@ -260,7 +257,7 @@ def untrained(posts: pl.DataFrame, training: Training, weights: Path | None) -> 
 def examples(form: Form, posts: pl.DataFrame) -> list[list[Row]]:
     """The rows of each post, one for each of its groups and statements; the first one learns the choices. A missing
     parent of a positive value is read as positive and has no loss."""
-    found, ids = [], form.ids.tolist()
+    rows_of_posts, ids = list[list[Row]](), form.ids.tolist()
     for post, read in zip(posts.rows(named=True), form.read(posts["post"].to_list()), strict=True):
         values = {name: post[name] for name in FIRST}
         if post["targeted"]:
@@ -283,8 +280,8 @@ def examples(form: Form, posts: pl.DataFrame) -> list[list[Row]]:
                 targets.append((len(tokens) - 1, ids[-1][int(post["ingroup"])]))
             rows.append(Row(tokens, size, targets))
             targets = []
-        found.append(rows or [Row([*read, *chosen], size, targets)])
-    return found
+        rows_of_posts.append(rows or [Row([*read, *chosen], size, targets)])
+    return rows_of_posts
 
 
 class FormModule(TrainingModule):
@@ -382,7 +379,7 @@ def predict(posts: pl.DataFrame, folds: Sequence[int], *, folder: Path) -> pl.Da
     splits = ["test"] if fold_numbers(posts) else ["dev", "test"]
     has_references = (pl.col("implied").list.len() > 0) | (pl.col("groups").list.len() > 0)
     parts = {f"fold_{fold}": pl.col("fold") == fold for fold in folds} or {BASE: pl.col("split").is_in(splits)}
-    found = []
+    frames = []
     for model, of_model in parts.items():
         form, network = open_form(folder / "models" / model)
         wanted = posts.filter(of_model).with_columns(always=has_references)
@@ -390,9 +387,9 @@ def predict(posts: pl.DataFrame, folds: Sequence[int], *, folder: Path) -> pl.Da
             for always in (True, False):
                 for piece in wanted.filter(always=always).iter_slices(PIECE):
                     filled = fill_posts(form, network, piece["post"].to_list(), always=always)
-                    found.append(filled.with_columns(piece["key"]))
+                    frames.append(filled.with_columns(piece["key"]))
                     advance(piece.height)
-    return pl.concat(found)
+    return pl.concat(frames)
 
 
 def fill_posts(form: Form, network: Any, posts: Sequence[str], *, always: bool = False) -> pl.DataFrame:
@@ -407,7 +404,7 @@ def fill_posts(form: Form, network: Any, posts: Sequence[str], *, always: bool =
         for prefix, table in tables.items()
         for at, name in enumerate(CHOICES)
     }
-    texts = {name: pl.Series([said[at] for said in filled.texts], dtype=pl.String) for at, name in enumerate(TEXTS)}
+    texts = {name: pl.Series([pair[at] for pair in filled.texts], dtype=pl.String) for at, name in enumerate(TEXTS)}
     binary = [name for name in columns if not name.startswith("p_")]
     return pl.DataFrame(columns | texts).with_columns(pl.col(binary).cast(pl.Boolean))
 
@@ -423,11 +420,11 @@ def constrained(values: np.ndarray, log_probs: np.ndarray) -> np.ndarray:
     yes = np.where(is_known, log_probs[:, offensive, YES], 0.0)
     last = np.nan_to_num(log_probs[:, ingroup]).max(1)
     best = np.stack([no, yes + group[:, NO], yes + group[:, YES] + last]).argmax(0)
-    found, was_asked = values.copy(), ~np.isnan(group[:, NO])
-    found[was_asked & is_known, offensive] = best[was_asked & is_known] > 0
-    found[was_asked, targeted] = np.where(best > 0, best == 2, np.nan)[was_asked]
-    found[was_asked & (best < 2), ingroup] = np.nan
-    return found
+    consistent, is_reached = values.copy(), ~np.isnan(group[:, NO])
+    consistent[is_reached & is_known, offensive] = best[is_reached & is_known] > 0
+    consistent[is_reached, targeted] = np.where(best > 0, best == 2, np.nan)[is_reached]
+    consistent[is_reached & (best < 2), ingroup] = np.nan
+    return consistent
 
 
 # Baselines, learnt from the same posts as the models
@@ -437,7 +434,7 @@ def predict_baselines(posts: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Classify test posts by simple rules: key, system, and CHOICES (null where training posts have one value). "always
     yes"; "tf-idf": logistic regression on TF-IDF of words and pairs of words."""
     test, training = (posts.filter(split=split) for split in ("test", "train"))
-    found: dict[str, dict[str, pl.Series]] = {"always yes": {}, "tf-idf": {}}
+    systems: dict[str, dict[str, pl.Series]] = {"always yes": {}, "tf-idf": {}}
     for name in CHOICES:
         learnt = training.with_columns(truth_of(training, name)).drop_nulls(name)
         always = regressed = np.full(test.height, None)
@@ -447,9 +444,9 @@ def predict_baselines(posts: pl.DataFrame, seed: int) -> pl.DataFrame:
             regression = LogisticRegression(C=4.0, max_iter=1000, random_state=seed)
             regression.fit(vectors, learnt[name].to_numpy())
             always, regressed = np.ones(test.height, bool), regression.predict(words.transform(test["post"].to_list()))
-        for system, values in zip(found, (always, regressed), strict=True):
-            found[system][name] = pl.Series(values, dtype=pl.Boolean)
-    return pl.concat(test.select("key", system=pl.lit(system), **columns) for system, columns in found.items())
+        for columns, values in zip(systems.values(), (always, regressed), strict=True):
+            columns[name] = pl.Series(values, dtype=pl.Boolean)
+    return pl.concat(test.select("key", system=pl.lit(system), **columns) for system, columns in systems.items())
 
 
 def predict_texts(posts: pl.DataFrame, folds: Sequence[int], predicted: pl.DataFrame) -> pl.DataFrame:
@@ -457,19 +454,20 @@ def predict_texts(posts: pl.DataFrame, folds: Sequence[int], predicted: pl.DataF
     implied. "commonest": the commonest group and statement; "commonest of the group": the commonest statement of the
     group that the model generates, from `predicted` (key, group)."""
     with_text = posts.filter(pl.col("implied").list.len() > 0)
-    found = [pl.DataFrame(schema=dict.fromkeys(("key", "system", "group", "implied"), pl.String))]
+    tables = [pl.DataFrame(schema=dict.fromkeys(("key", "system", "group", "implied"), pl.String))]
     pairs = [(with_text.filter(pl.col("fold") != fold), with_text.filter(fold=fold)) for fold in folds]
     for train, test in pairs or [(with_text.filter(split="train"), with_text.filter(split="test"))]:
         if train.is_empty() or test.is_empty():
             continue
         group, implied = (_commonest(train.select(one=pl.col(name).explode())) for name in ("groups", "implied"))
-        known = train.explode("implied", "implied_groups").drop_nulls("implied_groups").group_by("implied_groups")
-        of_groups = {str(name): _commonest(part.select(one="implied")) for (name,), part in known}
+        by_group = train.explode("implied", "implied_groups").drop_nulls("implied_groups").group_by("implied_groups")
+        of_groups = {str(name): _commonest(part.select(one="implied")) for (name,), part in by_group}
         groups = test.join(predicted.select("key", "group"), on="key", how="left", maintain_order="left")["group"]
         of_group = groups.replace_strict(of_groups, default=implied, return_dtype=pl.String)
-        for system, one, said in (("commonest", group, implied), ("commonest of the group", "", of_group)):
-            found.append(pl.DataFrame({"key": test["key"], "system": system, "group": one, "implied": said}))
-    return pl.concat(found)
+        commonest = {"key": test["key"], "system": "commonest", "group": group, "implied": implied}
+        tables.append(pl.DataFrame(commonest))
+        tables.append(pl.DataFrame({**commonest, "system": "commonest of the group", "group": "", "implied": of_group}))
+    return pl.concat(tables)
 
 
 def _commonest(texts: pl.DataFrame) -> str:
@@ -495,17 +493,15 @@ def classification_table(
     systems: dict[str, pl.DataFrame] = {}
     for name, table in predicted.items():
         systems[name] = table.select("key", *CHOICES)
-        systems[name + ", constrained"] = table.select(
-            "key", *(pl.col(f"constrained_{one}").alias(one) for one in CHOICES)
-        )
+        systems[name + ", constrained"] = table.select("key", **{one: f"constrained_{one}" for one in CHOICES})
     systems |= {str(name): part for (name,), part in baselines.group_by("system", maintain_order=True)}
     rows = []
     for variable in CHOICES:
         true = test.select("key", truth=truth_of(test, variable)).drop_nulls("truth")
         for system, table in systems.items():
             decided = truth_of(table, variable) if table[variable].count() else table[variable]
-            found = table.select("key", predicted=decided).drop_nulls("predicted")
-            joined = true.join(found, on="key", maintain_order="left")
+            known = table.select("key", predicted=decided).drop_nulls("predicted")
+            joined = true.join(known, on="key", maintain_order="left")
             row: dict[str, Any] = {"variable": variable, "system": system, "posts": joined.height, "positive": None}
             row |= dict.fromkeys(key for name in FIGURES for key in (name, *bounds(name)))
             if joined.height:
@@ -524,14 +520,11 @@ def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstra
     cells = np.array([(truth & predicted).sum(), (~truth & predicted).sum(), (truth & ~predicted).sum()])
     shares = [*(cells / len(truth)), 1 - cells.sum() / len(truth)]
     drawn = np.random.default_rng(intervals.seed).multinomial(len(truth), shares, size=intervals.resamples)
-    both, wrong, missed = np.vstack([cells, drawn[:, :3]]).T  # as found, then the resamples
+    both, wrong, missed = np.vstack([cells, drawn[:, :3]]).T  # as counted, then the resamples
     tails = [50 * (1 - intervals.level), 50 * (1 + intervals.level)]
     row: dict[str, float | None] = {}
-    for name, denominator in {
-        "f1": both + (wrong + missed) / 2,
-        "precision": both + wrong,
-        "recall": both + missed,
-    }.items():
+    denominators = {"f1": both + (wrong + missed) / 2, "precision": both + wrong, "recall": both + missed}
+    for name, denominator in denominators.items():
         values = 100 * both / np.where(denominator > 0, denominator, np.nan)
         known = values[1:][~np.isnan(values[1:])]
         ends = np.percentile(known, tails) if len(known) else [np.nan, np.nan]
@@ -562,9 +555,9 @@ def text_table(
             if not joined.height or not (joined[variable] != "").any():
                 continue
             scores = text_scores(joined[variable].to_list(), joined["references"].to_list())
-            said, size = joined.filter(pl.col(variable) != "")[variable], joined.height
+            generated, size = joined.filter(pl.col(variable) != "")[variable], joined.height
             row: dict[str, Any] = {"variable": variable, "system": system, "posts": size}
-            row |= {"generated": 100 * len(said) / size, "distinct": 100 * said.n_unique() / size}
+            row |= {"generated": 100 * len(generated) / size, "distinct": 100 * generated.n_unique() / size}
             for at, name in enumerate(TEXT_FIGURES):
                 values = scores[:, at].mean(), *intervals.mean(scores[:, at], np.arange(size))
                 row |= dict(zip((name, *bounds(name)), values, strict=True))
@@ -583,23 +576,21 @@ def text_scores(generated: Sequence[str], references: Sequence[Sequence[str]]) -
     from sacrebleu.metrics import BLEU
 
     bleu, rouge = BLEU(max_ngram_order=2, effective_order=True, lowercase=True), RougeScorer(["rougeL"])
-    found = np.zeros((len(generated), 2))
-    for row, (said, known) in enumerate(zip(generated, references, strict=True)):
-        if said:
-            best = rouge.score_multi(list(known), said)["rougeL"].fmeasure
-            found[row] = bleu.sentence_score(said, list(known)).score, 100 * best
-    return found
+    scores = np.zeros((len(generated), 2))
+    for row, (candidate, known) in enumerate(zip(generated, references, strict=True)):
+        if candidate:
+            best = rouge.score_multi(list(known), candidate)["rougeL"].fmeasure
+            scores[row] = bleu.sentence_score(candidate, list(known)).score, 100 * best
+    return scores
 
 
 def as_metrics(classified: pl.DataFrame, texts: pl.DataFrame, calibration: Mapping[str, Any]) -> dict[str, Any]:
     """All figures of both tables under {variable}/{system}/{figure}; the scorer's calibration under scorer/; and f1,
     the mean over classifications of the model's F1 on the paper's split, by which the paper chooses settings."""
-    found: dict[str, Any] = {}
-    for table in (classified, texts):
-        found |= keyed("{variable}/{system}", table.rows(named=True))
-    found |= {f"scorer/{name}": value for name, value in calibration.items()}
-    scores = [found[f"{name}/{MODEL}/f1"] for name in CHOICES if found.get(f"{name}/{MODEL}/f1") is not None]
-    return found | {"f1": sum(scores) / len(scores) if scores else None}
+    rows = [*classified.rows(named=True), *texts.rows(named=True)]
+    metrics = keyed("{variable}/{system}", rows) | {f"scorer/{name}": value for name, value in calibration.items()}
+    scores = [score for name in CHOICES if (score := metrics.get(f"{name}/{MODEL}/f1")) is not None]
+    return metrics | {"f1": sum(scores) / len(scores) if scores else None}
 
 
 # The trained model as a scorer
@@ -683,9 +674,9 @@ def write_report(
     examples = examples_of(posts, predicted)
     unseen = Table("By a model that has not learnt from them.", shown, examples, kind="tall")
     numbers = []
-    for name, (own, best) in [*pairs.items()][:2] + [*pairs.items()][2:][-1:]:
-        note = f"[{span(own['low'], own['high'], 1)}], baseline {best['value']:.1f}"
-        numbers.append(Number(f"{name} ↑", f"{own['value']:.1f} %", note))
+    for name, (of_model, best) in [*pairs.items()][:2] + [*pairs.items()][2:][-1:]:
+        note = f"[{span(of_model['low'], of_model['high'], 1)}], baseline {best['value']:.1f}"
+        numbers.append(Number(f"{name} ↑", f"{of_model['value']:.1f} %", note))
     made = Page(
         state=state,
         hedge=hedge,
@@ -711,50 +702,50 @@ def notices(posts: pl.DataFrame) -> list[str]:
     test = posts.filter(split="test")
     lacking = [NAMES[name] for name in CHOICES if truth_of(test, name).drop_nulls().n_unique() < 2]
     is_partial = posts["files"].list.contains("frames_test_posts.csv").any()
-    found = {
+    conditions = {
         f"These posts have no values of: {', '.join(lacking)}. They are neither learnt nor measured.": lacking,
         "Implied statements exist for original test posts only. They are learnt and measured in five folds of these "
         "posts, which is not the paper's split.": fold_numbers(posts),
         "No file marks posts that target no group. Posts that are not offensive count as such, and so do offensive "
         "test posts of offensive_test.csv that no other file has.": is_partial,
     }
-    return [notice for notice, holds in found.items() if holds]
+    return [notice for notice, holds in conditions.items() if holds]
 
 
 def examples_of(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
     """Every n-th test post, in the order of keys, with generated texts and references: post, generated, annotators."""
     with_texts = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
-    joined = with_texts.join(predicted.select("key", of="group", said="implied"), on="key", maintain_order="left")
+    texts = predicted.select("key", generated=pl.format("{}: {}", "group", "implied"))
+    joined = with_texts.join(texts, on="key", maintain_order="left")
     shown = joined.gather_every(max(1, joined.height // EXAMPLES)).head(EXAMPLES)
     groups, implied = (pl.col(name).list.join("; ") for name in ("groups", "implied"))
-    generated = pl.format("{}: {}", "of", "said")
-    return shown.select("post", generated=generated, annotators=pl.format("{}: {}", groups, implied))
+    return shown.select("post", "generated", annotators=pl.format("{}: {}", groups, implied))
 
 
 def beside_baselines(classified: pl.DataFrame, texts: pl.DataFrame) -> Pairs:
     """F1 of the classifications on the paper's split, and BLEU-2 of implied statements."""
     wanted = [(classified, name, MODEL, "f1", "F1") for name in NAMES if name in CHOICES]
-    found = {}
+    pairs = {}
     for table, variable, system, key, title in [*wanted, (texts, "implied", GIVEN, "bleu2", "BLEU-2")]:
         rows = table.select("variable", "system", value=key, low=f"{key}_low", high=f"{key}_high").drop_nulls("value")
         rows = rows.filter(variable=variable).sort("value", descending=True, maintain_order=True)
-        own = rows.filter(pl.col("system").str.ends_with(system)).sort("system")  # “five folds” first, where there are
-        pair = own, rows.filter(~pl.col("system").str.starts_with("model"))
-        if all(one.height for one in pair):
-            found[f"{NAMES[variable]} ({title})"] = [one.row(0, named=True) for one in pair]
-    return found
+        of_model = rows.filter(pl.col("system").str.ends_with(system)).sort("system")  # “five folds” before “given”
+        baselines = rows.filter(~pl.col("system").str.starts_with("model"))
+        if of_model.height and baselines.height:
+            pairs[f"{NAMES[variable]} ({title})"] = [of_model.row(0, named=True), baselines.row(0, named=True)]
+    return pairs
 
 
 def verdict(pairs: Pairs) -> tuple[str, str]:
     """The state and its hedge: where the intervals of the model and of the best baseline are apart."""
-    above = [name for name, (own, best) in pairs.items() if own["low"] > best["high"]]
-    below = [name for name, (own, best) in pairs.items() if own["high"] < best["low"]]
+    above = [name for name, (of_model, best) in pairs.items() if of_model["low"] > best["high"]]
+    below = [name for name, (of_model, best) in pairs.items() if of_model["high"] < best["low"]]
     if not above + below:
         return f"{OPEN}: level with the best baseline", "The intervals overlap. Train longer (frames.epochs)."
     sides = {"Above it": above, "Below it": below}
-    said = " ".join(f"{side}: {', '.join(names)}." for side, names in sides.items() if names)
+    named = " ".join(f"{side}: {', '.join(names)}." for side, names in sides.items() if names)
     state = f"{'Beats' if above else 'Below'} the best baseline in {len(above or below)} of {len(pairs)}"
-    return state, f"{said} Intervals of 95 % are over posts; there is one training."
+    return state, f"{named} Intervals of 95 % are over posts; there is one training."
 
 
 def picture(pairs: Pairs) -> Picture | None:
@@ -763,9 +754,9 @@ def picture(pairs: Pairs) -> Picture | None:
     rows = [{"name": name, "series": one, **pair[at]} for name, pair in pairs.items() for one, at in series.items()]
     if not rows:
         return None
-    said = "; ".join(f"{row['name']}, {row['series']} {row['value']:.1f}" for row in rows)
+    values = "; ".join(f"{row['name']}, {row['series']} {row['value']:.1f}" for row in rows)
     drawn = plots.intervals(pl.DataFrame(rows), "% (better →)")
-    return Picture("baselines", "frames", "Model and best baseline", f"In percent: {said}", drawn)
+    return Picture("baselines", "frames", "Model and best baseline", f"In percent: {values}", drawn)
 
 
 def by_system(rows: pl.DataFrame) -> Table:
@@ -775,7 +766,7 @@ def by_system(rows: pl.DataFrame) -> Table:
     also = also.pivot("figure", index=["system", "variable"], values="value")
     known, groups = rows.drop_nulls(next(iter(titles))), {}
     for variable, name in NAMES.items():
-        if found := known.filter(variable=variable).to_dicts():
-            of_name = f"{name.capitalize()}: {number(found[0]['posts'])} test posts"
-            groups[of_name] = found + also.filter(variable=variable).to_dicts()
+        if of_variable := known.filter(variable=variable).to_dicts():
+            heading = f"{name.capitalize()}: {number(of_variable[0]['posts'])} test posts"
+            groups[heading] = of_variable + also.filter(variable=variable).to_dicts()
     return Table("", [text("system"), *(Column(f"{title} ↑", name) for name, title in titles.items())], groups)
