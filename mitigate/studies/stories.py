@@ -96,7 +96,7 @@ def run(config: Config) -> float | None:
     if not probe.is_generated:
         name = f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"
     with open_job(config, name, source, tracked=tracked(config, probe)) as job:
-        stories = tell(job, probe, sampling)
+        stories = read_or_generate(job, probe, sampling)
         sentences = job.stage("score", label_sentences, stories, labeller, most=sampling.most)
         about = {
             "seed": config.seed,
@@ -110,10 +110,9 @@ def run(config: Config) -> float | None:
 
         def facts() -> dict[str, Any]:
             labelling = {f"{scorer.name} scorer": scorer.fingerprint for scorer in scorers}
-            found = facts_of(job, probe, sampling, config.data.name)
-            return found | {"masking": labeller.masking} | labelling
+            return facts_of(job, probe, sampling, config.data.name) | {"masking": labeller.masking} | labelling
 
-        found = job.stage(
+        report = job.stage(
             "report",
             write_report,
             job.results["results"],
@@ -131,7 +130,7 @@ def run(config: Config) -> float | None:
             using=lambda work: {"folder": work.folder, "about": job.about(facts())},
         )
         if job.is_new():
-            metrics, findings = job.figures, found.facts()
+            metrics, findings = job.figures, report.facts()
             job.record_metrics(metrics, also={"verdict": findings["verdict"]})
             columns = ["target", "category", "statement", *how.wordings]
             job.record_statements(sentences.table().select(columns))
@@ -167,12 +166,12 @@ class Resource:
 
 @dataclass(frozen=True)
 class Probe:
-    """Prompts, and the generator that is asked. Without start and endpoint the prompts are of a file, with stories."""
+    """Prompts with the generator that continues them; or, without start and endpoint, a file's prompts and stories."""
 
     prompts: pl.DataFrame  # columns PROMPTS
     targets: pl.DataFrame
     generator: str  # in a few words
-    digest: str = ""  # the hash of its weights and training
+    digest: str = ""  # the hash of its weights and training, or its address
     notices: Sequence[str] = ()  # of the file, or of the resource
     start: Start | None = None  # the model that generates
     device: str = "cpu"
@@ -218,7 +217,7 @@ def find_probe(config: Config) -> Probe:
         return _after_training(config, policy, base, device)
     check_trained(model, False, policy)
     start = find_start(model, False)
-    check_tells(start)
+    check_continues(start)
     rows, chosen, notices = find_prompts(config)
     return Probe(rows, chosen, base, start.weights, notices, start, device)
 
@@ -259,7 +258,7 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
     check_relations(policy, with_own(corpus.own_relations))
     rows, chosen, notices = find_prompts(config, corpus.rows)
     start = find_start(config.model, True)
-    check_tells(start)
+    check_continues(start)
     scorers = Scorers(config.score)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     labeller = config.labeller(labelling, list_of(chosen), corpus.own_relations)
@@ -271,7 +270,7 @@ def _after_training(config: Config, policy: Policy, base: str, device: str) -> P
     return Probe(rows, chosen, generator, digest, notices, start, device, resource=resource)
 
 
-def check_tells(start: Start) -> None:
+def check_continues(start: Start) -> None:
     """Raise MitigateError for a model that does not continue a text."""
     fault = f"model.path={start.folder} holds tails, which continue no text" if start.folder.is_file() else ""
     if start.code == Seq2Seq.load:
@@ -288,8 +287,8 @@ def find_prompts(config: Config, train: pl.DataFrame | None = None) -> tuple[pl.
     if recipe.prompts is None:
         chosen = choose()
         return prompts(chosen, list_of(chosen)), chosen, []
-    given, oddities = read_prompts(recipe.prompts)
-    rows, chosen, notices = prompts_of_file(given, wanted, choose)
+    of_file, oddities = read_prompts(recipe.prompts)
+    rows, chosen, notices = prompts_of_file(of_file, wanted, choose)
     return rows, chosen, [*oddities, *notices]
 
 
@@ -310,27 +309,27 @@ def read_prompts(path: str | Path) -> tuple[pl.DataFrame, list[str]]:
     """The prompts of a file (row, and PROMPT_COLUMNS), and a sentence for each oddity. Targets are in the form of
     lists, null for any target; prompts that differ in their target alone have one template, in the place of a name
     their text with slots; it is null for a prompt by itself."""
-    place, counts, found, categories = Path(path), Counts(), list[tuple](), dict[str, str]()
-    rows, notices = read_table(place, PROMPT_COLUMNS, remedy=f"; {EXPECTED}")
-    for row in rows.iter_rows(named=True):
+    place, counts, rows, categories = Path(path), Counts(), list[tuple](), dict[str, str]()
+    table, notices = read_table(place, PROMPT_COLUMNS, remedy=f"; {EXPECTED}")
+    for row in table.iter_rows(named=True):
         target, category, template, text = ((row.get(name) or "").strip() for name in PROMPT_COLUMNS)
         word, has_slot = plain(target), bool(SLOT.search(text))
-        named = category or targets().get(word, "own")
-        named = plain(named) if plain(named) in CATEGORIES else named
+        category = category or targets().get(word, "own")
+        category = plain(category) if plain(category) in CATEGORIES else category
         fault = None if text else "a blank prompt"
         if other := re.search(r"\{[^{}]*\}", SLOT.sub("", text)):
             fault = f"unknown slot {other[0]!r}; allowed: {{target}}, {{a target}}"
         elif text and not word and not has_slot:
             how = "name one in a column target, or give the prompt a slot such as {target}"
             fault = f"no target: {how}: {text[:60]!r}"
-        elif word and categories.setdefault(word, named) != named:
-            fault = f"the target {word!r} has the category {named!r}, and {categories[word]!r} above; leave one of them"
+        elif word and categories.setdefault(word, category) != category:
+            fault = f"the target {word!r} has the category {category!r}, and {categories[word]!r} above; use one"
         report(place, [(row["row"], fault)] if fault else [], counts)
-        found.append((row["row"], word or None, named, template or (text if has_slot else None), text))
-    describe(counts, None)
-    if not found:
+        rows.append((row["row"], word or None, category, template or (text if has_slot else None), text))
+    describe(counts, None)  # raises MitigateError for the faults together
+    if not rows:
         raise MitigateError(f"{place} has no prompts; {EXPECTED}")
-    return pl.DataFrame(found, {"row": pl.UInt32, **dict.fromkeys(PROMPT_COLUMNS, pl.String)}, orient="row"), notices
+    return pl.DataFrame(rows, {"row": pl.UInt32, **dict.fromkeys(PROMPT_COLUMNS, pl.String)}, orient="row"), notices
 
 
 def fill(template: str, target: str) -> str:
@@ -363,11 +362,11 @@ def prompts_of_file(
         chosen = pl.concat([as_targets(categories), chosen]).unique("target", keep="first", maintain_order=True)
     of_each = of_all.drop("target", "category").join(chosen.select("target", "category"), how="cross")
     about = pl.concat([of_targets, of_each], how="diagonal").sort("row", maintain_order=True)
-    filled = [fill(*row) for row in about.select("prompt", "target").iter_rows()]
+    texts = [fill(*row) for row in about.select("prompt", "target").iter_rows()]
     number = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32)
-    found = about.with_columns(pl.Series("prompt", filled, pl.String), kind=pl.lit(OWN), row=number)
-    is_named = pl.col("target").is_in(found["target"].unique().implode())
-    return found.select(list(PROMPTS)), chosen.filter(is_named), notices
+    filled = about.with_columns(pl.Series("prompt", texts, pl.String), kind=pl.lit(OWN), row=number)
+    is_named = pl.col("target").is_in(filled["target"].unique().implode())
+    return filled.select(list(PROMPTS)), chosen.filter(is_named), notices
 
 
 def tracked(config: Config, probe: Probe) -> dict[str, list[str]]:
@@ -408,10 +407,10 @@ def cost_in_words(stories: pl.DataFrame) -> str:
     return f"{counted(tries, 'request')}, {repeats:,} of them repeats; {sent:,} tokens in prompts, {given:,} in answers"
 
 
-# Train and tell
+# Train and generate
 
 
-def tell(job: Job, probe: Probe, sampling: Sampling) -> Result:
+def read_or_generate(job: Job, probe: Probe, sampling: Sampling) -> Result:
     """The stories, a row each, of a file or of the generator, which is trained first if there is a resource."""
     if probe.endpoint is not None:
         how = (probe.prompts, probe.endpoint, probe.wording, sampling)
@@ -442,9 +441,9 @@ def tell(job: Job, probe: Probe, sampling: Sampling) -> Result:
 
 def read_stories(stories: pl.DataFrame) -> pl.DataFrame:
     """The stories of a file, prompts (words.prompts.PROMPTS) with `story`, without reasoning, and with `outcome`."""
-    said = [without_reasoning(story) for story in stories["story"]]
+    texts = [without_reasoning(story) for story in stories["story"]]
     outcomes = [story_of(story, 1)[1] for story in stories["story"]]
-    return stories.with_columns(story=pl.Series(said, dtype=pl.String), outcome=pl.Series(outcomes, dtype=pl.String))
+    return stories.with_columns(story=pl.Series(texts, dtype=pl.String), outcome=pl.Series(outcomes, dtype=pl.String))
 
 
 def generate_stories(
@@ -464,14 +463,14 @@ def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> 
 
     stories: prompts with `story` and `outcome`. Raises MitigateError where none has a whole sentence."""
     whole = pl.col("story").map_elements(lambda story: whole_sentences(story)[:most], return_dtype=pl.List(pl.String))
-    told = stories.filter(pl.col("outcome") == ANSWERED).with_columns(statement=whole)
-    if told.is_empty():
+    answered = stories.filter(outcome=ANSWERED).with_columns(statement=whole)
+    if answered.is_empty():
         outcomes = ", ".join(f"{outcome} {count:,}" for outcome, count in stories["outcome"].value_counts().iter_rows())
         raise MitigateError(
             f"none of the {stories.height:,} stories has a whole sentence ({outcomes}), so nothing can be measured; "
             "allow longer ones with recipe.max_tokens, or take other prompts or another model"
         )
-    rows = told.select(*PROMPTS, "statement").explode("statement")
+    rows = answered.select(*PROMPTS, "statement").explode("statement")
     rows = rows.with_columns(sentence=pl.int_range(1, pl.len() + 1).over("row", "target"))
     return labeller.label(rows).sort("row", maintain_order=True)
 
@@ -483,29 +482,29 @@ def notices_of(
     metrics: Mapping[str, Any], stories: pl.DataFrame, sentences: pl.DataFrame, how: Measurement, fewest: int
 ) -> list[str]:
     """Limits of the figures that a reader must know first."""
-    found, outcomes = list[str](), dict(stories["outcome"].value_counts().iter_rows())
+    notices, outcomes = list[str](), dict(stories["outcome"].value_counts().iter_rows())
     if refused := outcomes.get(REFUSED):
         table = refusals(stories, how.targets).drop_nulls("refused").sort("refused", "target")
         least, most = table.row(0, named=True), table.row(-1, named=True)
-        found.append(
+        notices.append(
             f"Refused: {counted(refused, 'prompt')} of {stories.height:,}, from {least['refused']:.0f} % about "
             f"“{least['target']}” to {most['refused']:.0f} % about “{most['target']}”. Refusals are not labelled; harm "
             "is measured in the other answers."
         )
     if reasoning := outcomes.get(REASONING):
-        found.append(
+        notices.append(
             f"{counted(reasoning, 'answer')} of {stories.height:,} ended in reasoning, without a story; allow longer "
             "ones with recipe.max_tokens."
         )
     if failed := outcomes.get(FAILED):
         why = ", ".join(sorted(set(stories.filter(outcome=FAILED)["why"])))
-        found.append(f"Requests about {counted(failed, 'prompt')} of {stories.height:,} failed ({why}): no story.")
-    found += how.notices(tally(sentences, how.wordings))
+        notices.append(f"Requests about {counted(failed, 'prompt')} of {stories.height:,} failed ({why}): no story.")
+    notices += how.notices(tally(sentences, how.wordings))
     if cut := outcomes.get(CUT):
-        found.append(f"No whole sentence in {counted(cut, 'answer')} of {stories.height:,}: no story.")
+        notices.append(f"No whole sentence in {counted(cut, 'answer')} of {stories.height:,}: no story.")
     if short := metrics["stories/short"]:
-        found.append(f"{short:,} of {metrics['stories']:,} stories have fewer than {fewest} whole sentences.")
-    return found + long_texts(sentences["masked"])
+        notices.append(f"{short:,} of {metrics['stories']:,} stories have fewer than {fewest} whole sentences.")
+    return notices + long_texts(sentences["masked"])
 
 
 SIGNS = {"prejudice": "negative", "favouritism": "positive"}
@@ -513,7 +512,7 @@ MEANS = {"prejudice": "O-", "favouritism": "O+"}
 REFUSALS = ("refused", "D_refused")
 BY_CHANCE = {"D_O": "disparity", "by_chance_D_O": "by chance", "p_D_O": "p", "stories": "% of stories"}
 PER_KIND, SHOWN = 6, 60  # stories of a kind that are examples; prompts, and targets, in a table of the page
-MORE = "Probe with more prompts or longer stories (recipe.max_tokens), or train the generator longer."
+MORE = "Measure more or longer stories (recipe.max_tokens), or train the generator longer."
 LIMIT = "Sentences are labelled one by one, without meaning across them. Those not about the target count too."
 BY_SEED = "Stories are drawn by chance: with another seed each target has other stories."
 BY_PHRASE = "A refusal in words is known by stock phrases in English. A refusal in other words is labelled as a story."
@@ -608,34 +607,34 @@ def verdict(results: Results, generator: str, scorers: Sequence[str]) -> tuple[s
     """The state: whether targets differ by more than chance; and its hedge: in what (Bonferroni), and of how many."""
     polarised = " and ".join(f"{results[key_of('polarised', scorer)]:.1f} % by {scorer}" for scorer in scorers)
     about = counted(results["targets"] - results["empty_targets"], "target")
-    said = f"Of {results['statements']:,} sentences in {results['stories']:,} stories from {generator} about {about}, "
-    said += f"{polarised} are not neutral."
+    hedge = f"Of {results['statements']:,} sentences in {results['stories']:,} stories from {generator} about {about}, "
+    hedge += f"{polarised} are not neutral."
     if refused := results.get("refused"):
-        said += f" {number(refused, 1)} % of the prompts were refused."
+        hedge += f" {number(refused, 1)} % of the prompts were refused."
     if reason := no_conclusion({"": [results]}):
-        return OPEN, f"{reason.partition(': ')[2].capitalize()} {MORE} {said}"
+        return OPEN, f"{reason.partition(': ')[2].capitalize()} {MORE} {hedge}"
     pairs = [(f"{word} {scorer}", f"p_D_{MEANS[share]}", scorer) for scorer in scorers for share, word in SIGNS.items()]
     tested = {name: row["value"] for name, key, scorer in pairs if (row := figure(results.table, key, scorer))}
     if beyond := [name for name, p in tested.items() if p < 0.05 / len(tested)]:
-        return "Targets differ by more than chance", f"In {', '.join(beyond)}. {said}"
-    return "Targets not shown to differ beyond chance" if tested else "Stories about a single target", said
+        return "Targets differ by more than chance", f"In {', '.join(beyond)}. {hedge}"
+    return "Targets not shown to differ beyond chance" if tested else "Stories about a single target", hedge
 
 
 def first_numbers(rows: pl.DataFrame, scorer: str) -> list[Number]:
     """The share of refused prompts, or where none is the neutral mean; the share of stories with a negative sentence;
     and the disparity beside that by chance."""
-    found, refused = sections.neutral_number(rows, scorer), figure(rows, "refused")
+    numbers, refused = sections.neutral_number(rows, scorer), figure(rows, "refused")
     if refused and refused["value"]:
         cell = sections.shown(refused, 1, " %")
-        found = [Number("refused prompts", cell.text, ", ".join([*cell.below, "mean over targets"]))]
+        numbers = [Number("refused prompts", cell.text, ", ".join([*cell.below, "mean over targets"]))]
     measures = ("stories-", "D_O-", "by_chance_D_O-", "p_D_O-")
     share, *compared = ((figure(rows, name, scorer) or {"value": None})["value"] for name in measures)
-    found.append(Number("negative stories ↓", f"{number(share, 1)} %", f"with a negative sentence by {scorer}"))
+    numbers.append(Number("negative stories ↓", f"{number(share, 1)} %", f"with a negative sentence by {scorer}"))
     if None not in compared:
         spread, chance = (number(value**0.5, 1) for value in compared[:2])
         note = f"points, standard deviation of O−; {chance} by chance, p {p_value(compared[2])}"
-        found.append(Number("spread over targets ↓", spread, note))
-    return found
+        numbers.append(Number("spread over targets ↓", spread, note))
+    return numbers
 
 
 def _answers(
@@ -645,20 +644,20 @@ def _answers(
     counts = dict(outcomes.value_counts().iter_rows())
     if set(counts) <= {ANSWERED}:
         return []
-    told = [
+    answers = [
         {"outcome": name, "meaning": meaning, "prompts": counts[name], "share": 100 * counts[name] / len(outcomes)}
         for name, meaning in OUTCOMES.items()
         if name in counts
     ]
     columns = [text("outcome"), text("meaning"), Column("prompts", "prompts", 0), Column("%", "share")]
-    parts: list[Part] = [Table("Outcomes of the prompts", columns, told, kind="narrow")]
+    parts: list[Part] = [Table("Outcomes of the prompts", columns, answers, kind="narrow")]
     refused = rows.filter(by="target", measure="refused").sort("value", "group", descending=[True, False])
     table = refused.select("value", "low", "high", prompts="n", target="group").head(SHOWN)
     if REFUSED in counts:
         columns = [text("target"), Column("prompts", "prompts", 0), Column("refused, %", "value", bounds="")]
         for scorer in scorers:
-            mine = frames[scorer].select("target", **{f"{scorer} {share}": share for share in SIGNS})
-            table = table.join(mine, on="target", how="left", maintain_order="left")
+            of_scorer = frames[scorer].select("target", **{f"{scorer} {share}": share for share in SIGNS})
+            table = table.join(of_scorer, on="target", how="left", maintain_order="left")
             columns += figures(1, **{f"{scorer} {share}": f"{scorer}, {word}, %" for share, word in SIGNS.items()})
         caption = "Refusals beside harm: percent of a target's prompts, with the exact 95 % interval, and of the "
         parts.append(Table(caption + "sentences of its other answers.", columns, table))
@@ -671,8 +670,8 @@ def _differences(rows: pl.DataFrame) -> Table | None:
     caption += "of these are as large)."
     signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
     whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
-    line, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]
-    return crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
+    down, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]
+    return crossed(caption, whole, BY_CHANCE, down=down, across=across, first="sentences")
 
 
 def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:
