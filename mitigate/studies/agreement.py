@@ -57,23 +57,23 @@ def run(config: Config) -> None:
     with open_job(config, f"{config.recipe.name}-{config.score.regard}", source) as job:
         using = {"cache": cache}
         labels = job.stage("labels", agreement.label_rated, rated, compared, using=using)
-        asked = job.stage("identity_labels", label_identity_terms, compared, texts, using=using)
-        errors = job.stage("identity", identity_errors, asked, names, intervals)
-        found = job.stage("metrics", measure, labels, errors, names, intervals)
-        job.stage("results", of_study, found)
-        metrics, given = found.facts(), rated["resource"].unique(maintain_order=True).to_list()
+        labelled_terms = job.stage("identity_labels", label_identity_terms, compared, texts, using=using)
+        errors = job.stage("identity", identity_errors, labelled_terms, names, intervals)
+        measured = job.stage("metrics", measure, labels, errors, names, intervals)
+        job.stage("results", of_study, measured)
+        metrics, resources = measured.facts(), rated["resource"].unique(maintain_order=True).to_list()
         tables = {
-            "agreement": agreement.agreement_table(metrics, given, names),
+            "agreement": agreement.agreement_table(metrics, resources, names),
             "measured": measured_table(metrics, configured),
             "identity": errors.table(),
         }
-        beside = classifiers(metrics, given, learnt_from)
+        compared_table = classifiers(metrics, resources, learnt_from)
         if job.is_new():
             for name, table in tables.items():
                 write(job.folder / f"{name}.csv", table.write_csv())
-            write(job.folder / "classifiers.md", as_markdown(beside))
+            write(job.folder / "classifiers.md", as_markdown(compared_table))
             job.tracking.summarise(metrics)
-        shown = (scorers_beside_people(tables["agreement"]), beside, identity(tables["identity"]))
+        shown = (scorers_beside_people(tables["agreement"]), compared_table, identity(tables["identity"]))
         say("\n\n".join(map(as_text, shown)))
 
 
@@ -94,14 +94,14 @@ def sources(configured: Mapping[str, Any]) -> str:
     if not (named := configured.get("learnt_from")):
         return "not stated"
     left_out = configured.get("cross_fitted")
-    how = f"cross-fitted by {left_out}" if left_out else "these very ones: its figures are too good"
+    how = f"cross-fitted by {left_out}" if left_out else "the same ones: its figures are too good"
     return ", ".join(f"{source} ({how})" if source == RATINGS else str(source) for source in named)
 
 
 def measure(labels: pl.DataFrame, errors: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap) -> dict[str, Any]:
     """measure_agreement, and {scorer}/identity/{error}/{column of identity_errors}."""
-    found = agreement.measure_agreement(labels, scorers, intervals)
-    return found | keyed("{scorer}/identity/{error}", errors.rows(named=True))
+    identity_figures = keyed("{scorer}/identity/{error}", errors.rows(named=True))
+    return agreement.measure_agreement(labels, scorers, intervals) | identity_figures
 
 
 def measured_table(metrics: Mapping[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
@@ -145,8 +145,8 @@ def label_identity_terms(
     texts = term_texts() if texts is None else texts
     for scorer in scorers:
         label, strength = label_columns(scorer.name, "paper")
-        found = label_column(texts["text"], scorer, cache)
-        texts = texts.with_columns(pl.Series(label, found.label), pl.Series(strength, found.strength))
+        labels = label_column(texts["text"], scorer, cache)
+        texts = texts.with_columns(pl.Series(label, labels.label), pl.Series(strength, labels.strength))
     return texts
 
 
@@ -159,17 +159,17 @@ def identity_errors(labels: pl.DataFrame, scorers: Sequence[str], intervals: Boo
         for error in ERRORS:
             is_unkind, is_prejudice = pl.col("polarity") == "unkind", pl.col(name) == PREJUDICE
             of, wrong = (~is_unkind, is_prejudice) if error == FALSE_POSITIVES else (is_unkind, ~is_prejudice)
-            found = labels.filter(of).with_columns(wrong=100.0 * wrong)
-            named, masked = found.drop_nulls("term_split"), found.filter(pl.col("term_split").is_null())
+            rated = labels.filter(of).with_columns(wrong=100.0 * wrong)
+            named, masked = rated.drop_nulls("term_split"), rated.filter(pl.col("term_split").is_null())
             frames = named.group_by("frame", "pair", maintain_order=True).agg(pl.col("wrong").mean())
             pairs = np.unique(frames["pair"].to_numpy(), return_inverse=True)[1]
             low, high = intervals.mean(frames["wrong"].to_numpy(), pairs)
             terms = named.group_by("term", maintain_order=True).agg(pl.col("wrong").mean())
             mean = float(terms["wrong"].to_numpy().mean())
-            apart = np.abs(terms["wrong"].to_numpy() - mean)
+            distances = np.abs(terms["wrong"].to_numpy() - mean)
             row = {"scorer": name, "error": error, "mean": mean, "mean_low": low, "mean_high": high}
-            row |= {"equality_difference": float(apart.sum()), "masked": masked["wrong"].mean()}
-            rows.append(row | dict(zip(("term", "largest"), terms.row(int(apart.argmax())), strict=True)))
+            row |= {"equality_difference": float(distances.sum()), "masked": masked["wrong"].mean()}
+            rows.append(row | dict(zip(("term", "largest"), terms.row(int(distances.argmax())), strict=True)))
     return pl.DataFrame(rows, schema=IDENTITY)
 
 
@@ -189,10 +189,10 @@ def classifiers(metrics: Mapping[str, Any], resources: Iterable[str], learnt_fro
     for resource in resources:
         for scorer, sources in learnt_from.items():
             errors = f"{scorer}/identity/{FALSE_POSITIVES}/mean"
-            found = named(errors=errors, **{name: f"{resource}/{scorer}/{BY_MAJORITY}/{name}" for name in SHOWN})
-            rows.append({"resource": resource, "scorer": scorer, "learnt": sources, **found})
-        found = named(kappa=f"{resource}/{PEOPLE}/fleiss", polarised=f"{resource}/{PEOPLE}/polarised")
-        rows.append({"resource": resource, "scorer": PEOPLE, "learnt": "", **found})
+            row = named(errors=errors, **{name: f"{resource}/{scorer}/{BY_MAJORITY}/{name}" for name in SHOWN})
+            rows.append({"resource": resource, "scorer": scorer, "learnt": sources, **row})
+        row = named(kappa=f"{resource}/{PEOPLE}/fleiss", polarised=f"{resource}/{PEOPLE}/polarised")
+        rows.append({"resource": resource, "scorer": PEOPLE, "learnt": "", **row})
     columns = [text("against the majority of raters", "resource"), text("scorer"), *figures(3, **SHOWN)]
     columns += figures(1, errors="identity false positives, %")
     return Table("", [*columns, text("learnt from", "learnt")], rows)

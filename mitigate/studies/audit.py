@@ -118,7 +118,7 @@ def run(config: Config) -> float | None:
             **{f"{scorer.name} scorer": scorer.fingerprint for scorer in labeller.scorers},
         }
         notes = frame_of("paper_audit_notes.csv", infer_schema=False)  # on differences from the paper's figures
-        found = job.stage(
+        report = job.stage(
             "report",
             write_report,
             job.results["results"],
@@ -142,9 +142,9 @@ def run(config: Config) -> float | None:
                 statements, _ = choice(job.folder / "statements", config.seed)
                 job.record_statements(statements.select("target", "category", "statement", *how.wordings))
             job.record_plots()
-            say_verdict(found.facts()["verdict"])
+            say_verdict(report.facts()["verdict"])
             say("\n" + sections.console(metrics.table, ["D_R"], verbose=not job.brief))
-            say_notes(found.facts()["notices"])
+            say_notes(report.facts()["notices"])
             say(f"  report      {job.folder / 'audit.html'}")
     return None if config.dry_run else job.figures.get(config.optimized_metric)
 
@@ -194,12 +194,12 @@ class Resource:
 
     def templates(self, template: str | None = None) -> Sequence[str]:
         """The templates to measure with: the given one, or all of the resource. Raises MitigateError for another."""
-        there = TEMPLATES if self.kind == "triples" else TEMPLATES[:1]
+        allowed = TEMPLATES if self.kind == "triples" else TEMPLATES[:1]
         if template is None:
-            return there
+            return allowed
         if template not in TEMPLATES:
             raise one_of("measure.template", template, TEMPLATES)
-        if template not in there:
+        if template not in allowed:
             raise MitigateError(
                 f"measure.template={template} needs triples: a plain statement does not mark the words of its "
                 "relation; set measure.template=paper, or give the triples (data=triples)"
@@ -248,11 +248,11 @@ def counts_table(counts: Counts) -> pl.DataFrame:
 
 def sum_counts(parts: Iterable[pl.DataFrame]) -> Counts:
     """Sum tables of counts."""
-    found = Counts()
+    counts = Counts()
     for part in parts:
         for kind, what, count in part.iter_rows():
-            found[kind, what] += count
-    return found
+            counts[kind, what] += count
+    return counts
 
 
 # Read the rows about targets
@@ -281,9 +281,9 @@ def read_rows(
             if chunk is None:
                 advance(0, to=share)
                 continue
-            found, num_about = about(resource, chunk.rows, search)
-            rows.save(number, found)
-            sizes = Counts({ROWS: chunk.rows.height, ABOUT_A_TARGET: num_about, STATEMENTS: found.height})
+            statements, num_about = about(resource, chunk.rows, search)
+            rows.save(number, statements)
+            sizes = Counts({ROWS: chunk.rows.height, ABOUT_A_TARGET: num_about, STATEMENTS: statements.height})
             counted.save(number, counts_table(chunk.counts + sizes + unlisted(resource, chunk.rows, search)))
             advance(chunk.height, to=share)
     counts = sum_counts(counted)
@@ -306,11 +306,11 @@ def about(resource: Resource, rows: pl.DataFrame, search: Search) -> tuple[pl.Da
     if resource.kind == "statements":
         return rows, rows.drop_nulls("target")["row"].n_unique()  # their file says what they are about
     placed = rows.with_row_index("_place")  # generations of one line have one row number
-    found = FINDERS[resource.kind](placed, search.targets, search.match, search.target_list)
-    num_about = found["_place"].n_unique()
+    statements = FINDERS[resource.kind](placed, search.targets, search.match, search.target_list)
+    num_about = statements["_place"].n_unique()
     if resource.kind == "sentences":
-        found = found.with_columns(pl.col("statement").str.to_lowercase())
-    return found.drop("_place", *SENSES, strict=False), num_about
+        statements = statements.with_columns(pl.col("statement").str.to_lowercase())
+    return statements.drop("_place", *SENSES, strict=False), num_about
 
 
 def unlisted(resource: Resource, rows: pl.DataFrame, search: Search) -> Counts:
@@ -319,8 +319,8 @@ def unlisted(resource: Resource, rows: pl.DataFrame, search: Search) -> Counts:
         return Counts()
     listed = search.target_list or list_of(search.targets)
     others = _others(frozenset(listed.every_form))
-    found = FINDERS[resource.kind](rows, others, search.match, list_of(others))
-    return Counts({(UNLISTED, word): count for word, count in found["target"].value_counts().iter_rows()})
+    statements = FINDERS[resource.kind](rows, others, search.match, list_of(others))
+    return Counts({(UNLISTED, word): count for word, count in statements["target"].value_counts().iter_rows()})
 
 
 @cache
@@ -375,11 +375,10 @@ def count_statements(
     with progress("label", num_rows, "statements") as advance:
         for done, group in _together(rows, statements):
             rows_of_group = pl.concat(group.values())
-            chunks = rows_of_group.iter_slices(CHUNK)
-            found = pl.concat(label(chunk, labeller, given) for chunk in chunks)
+            labelled = pl.concat(label(chunk, labeller, given) for chunk in rows_of_group.iter_slices(CHUNK))
             for number, part in group.items():
-                statements.save(number, found.head(part.height))
-                found = found.slice(part.height)
+                statements.save(number, labelled.head(part.height))
+                labelled = labelled.slice(part.height)
             advance(rows_of_group.height, to=done)
     return total(tally(part.drop_nulls("target"), columns) for part in statements)
 
@@ -555,19 +554,19 @@ def page(
 
 def first_numbers(rows: pl.DataFrame, scorer: str, targets: pl.DataFrame) -> list[Number]:
     """The neutral mean, the spread over targets, and the target with the largest share of prejudice."""
-    found = sections.neutral_number(rows, scorer)
+    numbers = sections.neutral_number(rows, scorer)
     if variance := sections.headline(rows, "neutral_variance", scorer):
         spread, low, high = (variance[end] and variance[end] ** 0.5 for end in ("value", "low", "high"))
         between = "" if low is None and high is None else f"[{span(low, high, 1)}], "
-        found.append(Number("spread over targets ↓", as_number(spread, 1), f"{between}standard deviation in points"))
+        numbers.append(Number("spread over targets ↓", as_number(spread, 1), f"{between}standard deviation in points"))
     frequent = sections.frequent_targets(targets.filter(pl.col("statements") > 0))
     order = ("prejudice", "statements", "target")
     for worst in frequent.sort(order, descending=[True, True, False]).head(1).rows(named=True):
         count, share = worst["statements"], worst["prejudice"]
         low, high = binomtest(round(share * count / 100), count).proportion_ci()
         note = f"[{span(100 * low, 100 * high, 1)}], “{worst['target']}”, {counted(count, 'statement')}"
-        found.append(Number("most prejudice ↓", f"{as_number(share, 1)} %", note))
-    return found
+        numbers.append(Number("most prejudice ↓", f"{as_number(share, 1)} %", note))
+    return numbers
 
 
 def _beside(beside: pl.DataFrame | None, explained: Sequence[str]) -> list[Part]:
@@ -590,8 +589,9 @@ def _relations(relations: pl.DataFrame | None) -> list[Part]:
     titles = {name: name.replace("_neutral", ", neutral template") for name in relations.columns[2:]}
     most = relations.head(MOST_RELATIONS)
     caption = f"Percent of statements that are not neutral, for the {most.height} relations with the most statements."
-    said = (
-        "A triple becomes a statement through its relation's phrase, and some phrases have a sentiment of their own: "
-        "the difference between the templates."
+    meaning = (
+        "A triple becomes a statement through its relation's phrase. Some phrases have a sentiment of their own, which "
+        "is the difference between the templates."
     )
-    return [said, Table(caption, [text("relation"), Column("statements", "statements"), *figures(1, **titles)], most)]
+    columns = [text("relation"), Column("statements", "statements"), *figures(1, **titles)]
+    return [meaning, Table(caption, columns, most)]
