@@ -93,9 +93,9 @@ def run_people(config: Config) -> float | None:
         valid = job.stage("people_valid", train_validity, with_quality, using=in_folder())
         crowd = job.stage("crowd2", train_polarity, rated, config.seed, using=in_folder())
         figures = job.stage("metrics", measure_people, rated, with_quality, after=[valid, crowd], using=in_folder())
-        found = figures.facts()
-        record(job, found, people_valid="people_valid", crowd2="crowd2")
-        return found["people_valid/all/auc"]
+        metrics = figures.facts()
+        record(job, metrics, people_valid="people_valid", crowd2="crowd2")
+        return metrics["people_valid/all/auc"]
     return None
 
 
@@ -121,9 +121,9 @@ def train_polarity(rated: pl.DataFrame, seed: int, *, folder: Path, states: Stat
     generated = np.flatnonzero(rated["resource"] == RESOURCES[-1])
     facts = {"labels": list(LABELS), "reads": settings["reads"], "layers": settings["layers"], "sha256": states.sha256}
     folds = dict(zip([*rated["masked_neutral"], *first.texts], [*first.folds, *first.folds], strict=True))
-    heads, found = fit_heads(rows, read, settings, generated, facts, folds)
+    heads, probabilities = fit_heads(rows, read, settings, generated, facts, folds)
     neutral = rated["most"].gather(generated).to_numpy() == NEUTRAL
-    threshold = np.quantile(1 - found[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
+    threshold = np.quantile(1 - probabilities[neutral, LABELS.index("neutral")], 1 - settings["false_alarms"])
     with replacing_folder(folder / "crowd2") as part:
         replace(heads, threshold=threshold).save(part)
     return {"texts": len(read)}
@@ -187,14 +187,15 @@ def measure_people(rated: pl.DataFrame, with_quality: pl.DataFrame, *, folder: P
     return figures
 
 
-def validity_figures(rated: pl.DataFrame, found: np.ndarray) -> Facts:
+def validity_figures(rated: pl.DataFrame, probabilities: np.ndarray) -> Facts:
     """{label of most raters, or all}/...: the areas under the ROC curve, against the majority on validity, of the
-    probabilities found (n,) (auc) and of one rater against two others (rater)."""
-    table, figures = rated.with_columns(pl.Series("valid", valid_votes(rated)), pl.Series("found", found)), Facts()
+    probabilities (n,) (auc) and of one rater against two others (rater)."""
+    columns = pl.Series("valid", valid_votes(rated)), pl.Series("probability", probabilities)
+    table, figures = rated.with_columns(columns), Facts()
     for label, name in zip((None, *agreement.CLASSES), ("all", *agreement.CLASSES.values()), strict=True):
         part = table if label is None else table.filter(most=label)
         votes = np.array([quality[:3] for quality in part["quality"]], dtype=bool).reshape(-1, 3)  # a few have six
-        figures[f"{name}/auc"] = agreement.auc(part["found"].to_numpy(), part["valid"].to_numpy() > 0.5)
+        figures[f"{name}/auc"] = agreement.auc(part["probability"].to_numpy(), part["valid"].to_numpy() > 0.5)
         figures[f"{name}/rater"] = agreement.auc_of_a_rater(votes)
     return figures
 
@@ -212,9 +213,9 @@ def run_plausibility(config: Config) -> float | None:
             job.stage(name, train_plausibility, triples, name, settings, config.seed, using=job.training(name))
             for name, settings in NETWORKS.items()
         ]
-        found = job.stage("metrics", average_networks, triples, after=both, using=in_folder()).facts()
-        record(job, found, average="plausibility")
-        return found["average/test/accuracy"]
+        metrics = job.stage("metrics", average_networks, triples, after=both, using=in_folder()).facts()
+        record(job, metrics, average="plausibility")
+        return metrics["average/test/accuracy"]
     return None
 
 
@@ -230,11 +231,11 @@ def train_plausibility(
     network = Bilinear(minilm_folder(), relations, phrases, width=settings["width"], dropout=0.1)
     known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
     how = training.Settings(settings["epochs"], settings["learning_rate"], seed=seed)
-    found = training.fit_plausibility(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
+    facts = training.fit_plausibility(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
     set_threshold(network, triples)
     with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
         network.save(part)
-    return found
+    return facts
 
 
 def average_networks(triples: pl.DataFrame, *, folder: Path) -> Facts:
@@ -262,17 +263,17 @@ def logits_of(network: Average | Bilinear, triples: pl.DataFrame) -> np.ndarray:
 def plausibility_figures(network: Average | Bilinear, triples: pl.DataFrame) -> Facts:
     """Percentages, {dev1|dev2|test}/... from labelled triples: accuracy, and the shares of true and of false ones that
     are accepted; valid/shuffled: accepted of true test triples with shuffled tails."""
-    found: Facts = {}
+    figures: Facts = {}
     for name, split in {"dev1": "dev", "dev2": "dev2", "test": "test"}.items():
         labelled = triples.filter(split=split)
         plausible, valid = logits_of(network, labelled) > 0, labelled["valid"].to_numpy()
-        found[f"{name}/accuracy"] = 100 * float((plausible == valid).mean())
-        found[f"{name}/true_judged_valid"] = 100 * float(plausible[valid].mean())
-        found[f"{name}/false_judged_valid"] = 100 * float(plausible[~valid].mean())
+        figures[f"{name}/accuracy"] = 100 * float((plausible == valid).mean())
+        figures[f"{name}/true_judged_valid"] = 100 * float(plausible[valid].mean())
+        figures[f"{name}/false_judged_valid"] = 100 * float(plausible[~valid].mean())
     true = triples.filter("valid", split="test")
     shuffled = true.with_columns(tail=true["tail"].gather(np.random.default_rng(0).permutation(true.height)))
-    found["valid/shuffled"] = 100 * float((logits_of(network, shuffled) > 0).mean())
-    return found
+    figures["valid/shuffled"] = 100 * float((logits_of(network, shuffled) > 0).mean())
+    return figures
 
 
 # classifier=regard. The whole encoder is trained as a teacher. Classifiers learn from the labels and its probabilities,
@@ -295,9 +296,9 @@ def run_regard(config: Config) -> float | None:
         taught = learn("minilm", train_layers, labelled, unlabelled)
         gate = learn("gate", train_gate, taught, choosing, after=[taught])
         both = [gate, learn("ngram", train_ngram, labelled, taught)]
-        found = job.stage("metrics", measure_regard, labelled, after=both, using=in_folder()).facts()
-        record(job, found, minilm="regard-minilm", ngram="regard-ngram")
-        return found["minilm/test/macro_f1"]
+        metrics = job.stage("metrics", measure_regard, labelled, after=both, using=in_folder()).facts()
+        record(job, metrics, minilm="regard-minilm", ngram="regard-ngram")
+        return metrics["minilm/test/macro_f1"]
     return None
 
 
@@ -367,8 +368,8 @@ def masked_statements(triples: pl.DataFrame) -> set[str]:
     anyone, related = pl.lit(MASK), pl.lit("is related to")
     whole = pl.concat_str(head, phrase, tail, separator=" ").alias("statement")
     others = [(anyone, phrase, tail), (head, phrase, anyone), (head, related, anyone), (tail, related, anyone)]
-    found = set(triples.select(whole).select(mask_column("statement", "token")).to_series())
-    return found.union(*(triples.select(pl.concat_str(parts, separator=" ")).to_series() for parts in others))
+    statements = set(triples.select(whole).select(mask_column("statement", "token")).to_series())
+    return statements.union(*(triples.select(pl.concat_str(parts, separator=" ")).to_series() for parts in others))
 
 
 def written_statements() -> pl.DataFrame:
@@ -402,18 +403,18 @@ PLURAL_VERBS = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't"
 def swapped(texts: Sequence[str], seed: int) -> list[str]:
     """Put a term in place of every "this person", drawn for each text: with its article, bare, or in the plural, and
     then with the plural of a common verb behind it."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     identity, paper = terms()
-    found = []
-    for text, of_paper, form in zip(texts, chance.random(len(texts)), chance.random(len(texts)), strict=True):
+    copies = []
+    for text, of_paper, form in zip(texts, rng.random(len(texts)), rng.random(len(texts)), strict=True):
         pool = paper if of_paper < OF_PAPER else identity
-        one, many = pool[chance.integers(len(pool))]
+        singular, plural = pool[rng.integers(len(pool))]
         if form < SINGULAR + BARE:
-            found.append(text.replace(MASK, f"{article(one)} {one}" if form < SINGULAR else one))
+            copies.append(text.replace(MASK, f"{article(singular)} {singular}" if form < SINGULAR else singular))
         else:
-            verb = re.sub(rf"{MASK} (\S+)", lambda verb: f"{MASK} {PLURAL_VERBS.get(verb[1], verb[1])}", text)
-            found.append(verb.replace(MASK, many))
-    return found
+            text = re.sub(rf"{MASK} (\S+)", lambda verb: f"{MASK} {PLURAL_VERBS.get(verb[1], verb[1])}", text)
+            copies.append(text.replace(MASK, plural))
+    return copies
 
 
 def with_copies(labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[str, float], seed: int) -> pl.DataFrame:
@@ -468,14 +469,14 @@ def train_gate(taught: pl.DataFrame, unseen: list[str], seed: int, *, folder: Pa
     harness.seed(seed)
     gate = Gate(minilm_folder(), GATE["channels"])
     training.fit_regard(gate, rows, classifier.read(rows), GATE, seed=seed, log=log)
-    found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, REGARD.index("neutral")]
+    neutral = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, REGARD.index("neutral")]
     polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])
-    lost = float(np.quantile(found[polarised], KEPT, method="higher")) if polarised.any() else 0.0
+    lost = float(np.quantile(neutral[polarised], KEPT, method="higher")) if polarised.any() else 0.0
     threshold = max(NEVER_LESS, lost)
     with replacing_folder(folder / "minilm") as part:
         shutil.copytree(folder / "minilm", part, dirs_exist_ok=True)
         Cascade(gate, classifier, threshold).save(part)
-    return {"threshold": threshold, "passes": float((found > threshold).mean())}
+    return {"threshold": threshold, "passes": float((neutral > threshold).mean())}
 
 
 def train_ngram(labelled: pl.DataFrame, taught: pl.DataFrame, seed: int, *, folder: Path, log: Log) -> dict[str, int]:
@@ -490,11 +491,11 @@ def train_ngram(labelled: pl.DataFrame, taught: pl.DataFrame, seed: int, *, fold
 def measure_regard(labelled: pl.DataFrame, *, folder: Path) -> Facts:
     """{minilm|ngram}/{test|people}/... of the classifiers of a folder, from labelled texts (text, label, part), where
     "other" counts as neutral. recipe=agreement compares them with people's ratings."""
-    found: Facts = {}
+    metrics: Facts = {}
     scorers: dict[str, Any] = {"minilm": MiniLMRegard(folder / "minilm"), "ngram": NgramRegard(folder / "ngram")}
     for (name, scorer), part in product(scorers.items(), ("test", "people")):
         texts = labelled.filter(part=part)
         predicted = fold_other(scorer(texts["text"].to_list()).label)
         figures = agreement.classification(fold_other(texts["label"].to_numpy()), predicted)
-        found |= {f"{name}/{part}/{key}": value for key, value in figures.items()}
-    return found
+        metrics |= {f"{name}/{part}/{key}": value for key, value in figures.items()}
+    return metrics
