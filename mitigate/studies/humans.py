@@ -236,8 +236,7 @@ def say_survey(folder: Path, survey: Mapping[str, Any], key: pl.DataFrame, size:
     say(f"  {counted(raters, 'rater')} each: about {work} of paid work at {SECONDS} s a statement")
     say(f"  hand out    {folder / 'survey' / 'survey.html'} for a browser, or statements.csv beside it for a platform")
     if survey["parts"] > 1:
-        parts = f"{survey['parts']} parts of a day's work"
-        say(f"              {parts}: survey.html#1 begins with the first, #2 the next")
+        say(f"              {survey['parts']} parts of a day's work: survey.html#1 begins with the first, #2 the next")
     say(f"  keep        {folder / KEY_FILE} and {POOL}: they record the model of each statement")
 
 
@@ -281,7 +280,7 @@ def measure_ratings(config: Config) -> None:
     pool = b"" if ratings.pool is None else as_parquet(ratings.pool)
     content = digest_of(as_parquet(ratings.rated) + listed.digest.encode() + pool)
     with open_job(config, f"{config.recipe.name}-ratings-{config.score.regard}", content) as job:
-        rated = job.stage("rated", rated_rows, ratings.rated)
+        rated = job.stage("rated", keep_ratings, ratings.rated)
         labels = job.stage("labels", label_statements, rated, scorers, listed, using=using)
         tables = {
             "summary": job.stage("summary", summary, rated, sources, intervals, listed),
@@ -353,7 +352,7 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
     return Ratings(pl.concat(rated), names, models=names[:1], notices=notices)
 
 
-def rated_rows(rated: pl.DataFrame) -> pl.DataFrame:
+def keep_ratings(rated: pl.DataFrame) -> pl.DataFrame:
     """The ratings (columns RATED), for the run folder. A function of the project: a stage caches no other's result."""
     return rated.select(RATED)
 
