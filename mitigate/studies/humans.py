@@ -530,7 +530,7 @@ class Powered(NamedTuple):
     value: float
     low: float
     high: float
-    weight: float  # of the predictions: 0 where they do not vary
+    weight: float  # of the predictions: 0 where they do not vary with the ratings
     variance: float  # of the ratings less the weighted predictions
 
 
