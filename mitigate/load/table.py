@@ -30,6 +30,7 @@ SLICE = 200_000  # rows of a Parquet file that one chunk is made of
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
 LINES_OF_A_FIELD = 1000  # that a field in quotes may have
+csv.field_size_limit(BLOCK)  # the default, 128 KiB, is less than a long document
 BLANK = "blank line"
 NAME = re.compile(r"[^\W\d][\w.:-]*")  # of a column
 
@@ -76,7 +77,7 @@ def layout_of(path: Path, separator: str | None = None) -> Layout:
                 names |= dict.fromkeys(_flat(json.loads(line)))
         return Layout("objects", list(names))
     separator = separator or max(f"{SEPARATORS.get(ending, '')}\t,;", key=lambda one: one in first)
-    header = next(csv.reader([first], delimiter=separator))
+    header = next(csv.reader([first.replace("\r", " ")], delimiter=separator))  # csv takes no lone carriage return
     is_table = len(header) > 1 and all(map(NAME.fullmatch, header))
     is_table |= len(header) > 1 and separator == "\t" and all(line.count("\t") == len(header) - 1 for line in lines)
     return Layout("table" if ending in SEPARATORS or is_table else "lines", header, separator)
@@ -126,6 +127,8 @@ def _text_blocks(path: Path) -> Iterator[Block]:
             size, file = path.stat().st_size, gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
             while piece := file.read(BLOCK if first > 1 else PEEKED):
                 piece += file.readline()
+                if first == 1 and b"\n" not in piece:  # one line, or lines that end as on old Macs
+                    piece = piece.replace(b"\r", b"\n")
                 for line in islice(file, LINES_OF_A_FIELD if piece.count(b'"') % 2 else 0):
                     piece += line
                     if line.count(b'"') % 2:  # the quote that closes the field
