@@ -163,7 +163,8 @@ def test_triples_in_every_format(write: Write, tmp_path: Path) -> None:
     write("comma.csv", 'subject,pred,object\nNurse,IsA,"a, b"\ncourt_house,at_location,italy\n')
     write("tabs.tsv.gz", "object\tsubject\tpred\na, b\tnurse\tIsA\nitaly\tcourt house\tAtLocation\n")
     frame = pl.DataFrame(expected, schema=NAMES, orient="row")
-    frame.cast({"head": pl.Categorical}).write_parquet(tmp_path / "some.parquet")
+    photo = pl.struct(bytes=pl.lit(b"x"))
+    frame.cast({"head": pl.Categorical}).with_columns(photo=photo).write_parquet(tmp_path / "some.parquet")
     frame.write_ndjson(tmp_path / "some.jsonl")
     frame.write_csv(tmp_path / "bare.tsv", separator="\t", include_header=False)
     named = {"head": "Subject", "relation": "pred", "tail": "object"}
@@ -275,7 +276,7 @@ REFUSED: list[tuple[Any, str, Any, str]] = [
     (train, "m.tsv", "\n \n", "m.tsv is empty"),
     (train, "none/m.tsv", None, "no such file: .*m.tsv"),
     (S.load, "m.tsv", "target\tstatement\n", "has no statements; expected lines 'target<TAB>statement'"),
-    (MINE_LABELLED, "m.tsv", "nurse\ta\n", "no column mine, target, statement; its columns: .* name the columns in"),
+    (MINE_LABELLED, "m.tsv", "nurse\ta\n", "no column target, statement, mine; its columns: .* name the columns in"),
     (partial(S.load, columns=["who", "what"]), "m.tsv", "nurse\ta\n", "must be {target: ..., statement: ...}, the na"),
     (T.atomic, "a.csv", MIXED, f"tail in column 3, separated by a comma; {FIRST} 4 columns"),
     (DUMP, "a.csv", "IsA\ta\tb\n", "does not begin with an assertion of ConceptNet.*set data=triples data.path=FILE"),
@@ -285,7 +286,8 @@ REFUSED: list[tuple[Any, str, Any, str]] = [
     (T.load, "a.csv", "subject,pred,object\na,b,c\n", "has no column head, relation, tail; its columns:"),
     (partial(T.load, columns={"x": "y"}), "a.csv", "a,b,c\n", "must be {head: ..., relation: ..., tail: ...}, the na"),
     (T.load, "a.parquet", "a,b,c\n", "is not a readable Parquet file"),
-    (T.generations, "a.jsonl", "head,relation\n", "has no column head, relation, generations; its columns: .none."),
+    (T.generations, "a.jsonl", "head,relation\n", "a.jsonl has no JSON objects with names; write one object a line, or"),
+    (S.sentences, "a.json", '["a b", "c d"]', "a.json has no JSON objects with names"),
     (partial(T.generations, top=0), "a.jsonl", JSONL, "data.top=0 must be at least 1"),
     (lambda path: S.sentences(path).notices, "m.txt", "Nurses care.\n", "has sentences, and this recipe needs triples"),
     *(
@@ -383,7 +385,11 @@ def test_splits_and_labels_are_read_where_there_are_columns_of_them(write: Write
     assert loaded.rows.select("relation", "split", "valid").rows() == expected
     assert [relation.name for relation in loaded.own_relations] == ["Mentors", "works_with"]
     assert set(load(path, columns={"split": None}).rows["split"]) == {"train"}
-    assert load(path, columns={"valid": "ok"}).rows["valid"].to_list() == [True, True, False]
+    booleans = write("mine.jsonl", pl.read_csv(path).with_columns(pl.col("ok") == 1).write_ndjson())
+    for file in (path, booleans):
+        assert load(file, columns={"valid": "ok"}).rows["valid"].to_list() == [True, True, False]
+    meanings, columns = {True: "neutral", False: "prejudice"}, {"target": "head", "statement": "tail"}
+    assert S.load(booleans, columns=columns, label_column="ok", labels=meanings).rows["ok"].to_list() == [0, 0, -1]
     unsplit = load(path, columns={"valid": "ok", "split": None})
     assert unsplit.rows.height == 2
     assert unsplit.notices == ["1 row left out: labelled 0 (not valid), not used for training"]

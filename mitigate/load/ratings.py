@@ -58,6 +58,7 @@ def read_answers(
     for path in paths:
         layout = layout_of(path)
         wanted = {name: Column(names, optional=name in (STATUS, "quality")) for name, names in COLUMNS.items()}
+        wanted["quality"] = replace(wanted["quality"], booleans=True)
         for name in ("label", "quality"):
             chosen = [each for each in layout.lower if each.startswith(name + CHOICE)]
             wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen))

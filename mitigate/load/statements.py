@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -59,7 +60,8 @@ def load(
     given = () if label_column is None else (label_column.lower(),)
     if set(given) & set(SCHEMA):
         raise MitigateError(f"data.label_column={label_column} has another meaning here; rename the column in the file")
-    wanted: dict[str, Place] = {**{name: name for name in given}, **columns_of(columns, COLUMNS, given)}
+    wanted: dict[str, Any] = dict(columns_of(columns, COLUMNS, given))
+    wanted |= {name: Column((wanted.get(name, name),), booleans=True) for name in given}
     layout = layout_of(place)
     widths: list[int] | None = None
     if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":

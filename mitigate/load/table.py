@@ -46,6 +46,7 @@ class Column:
 
     names: tuple[Place, ...]  # its names in files; the first that a file, or a line of JSON, has
     lists: bool = False  # its cells are lists of texts; in CSV and TSV written as JSON
+    booleans: bool = False  # its cells may be true and false, which are read as these words
     optional: bool = False
 
 
@@ -75,6 +76,8 @@ def layout_of(path: Path, separator: str | None = None) -> Layout:
         for line in lines:
             with suppress(ValueError):  # a fault is named where the line is read
                 names |= dict.fromkeys(_flat(json.loads(line)))
+        if not names:
+            raise MitigateError(f"{path} has no JSON objects with names; write one object a line, or an array of them")
         return Layout("objects", list(names))
     separator = separator or max(f"{SEPARATORS.get(ending, '')}\t,;", key=lambda one: one in first)
     header = next(csv.reader([first.replace("\r", " ")], delimiter=separator))  # csv takes no lone carriage return
@@ -103,6 +106,8 @@ def blocks_of(path: Path) -> Iterator[Block]:
     if _ending(path) == ".parquet":
         try:
             scan = pl.scan_parquet(path, glob=False)
+            schema = scan.collect_schema()
+            scan = scan.drop([name for name in schema if "Binary" in str(schema[name])])  # JSON has no bytes
             height = scan.select(pl.len()).collect().item()
         except (OSError, pl.exceptions.PolarsError) as error:
             raise not_read(path, error, f"is not a readable Parquet file: {error}") from error
@@ -304,7 +309,7 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
             if not all(isinstance(text, str | None) for text in texts):
                 raise ValueError(f"{column.names[0]} is not a text or a list of texts")
             yield texts
-        elif isinstance(value, bool | list | dict):
+        elif isinstance(value, list | dict) or (isinstance(value, bool) and not column.booleans):
             raise ValueError(f"{column.names[0]} is not a text")
         else:
             yield str(value)
