@@ -70,6 +70,8 @@ def test_fb15k237_is_read_from_its_archive(tmp_path):
     assert sizes(graph) == [3, 1, 1, 5, 2]
     assert graph.entity_names[:2] == ("Ann A.", "Bob")
     assert sorted(path.name for path in tmp_path.rglob("*.txt")) == []  # nothing was unpacked
+    write_tar(folder / "FB15k-237.tar.gz", {"Release/train.txt": files["Release/train.txt"]})
+    refuses(MitigateError, r"damaged or lacks one of .*\('valid.txt'\); get it again", published, "fb15k237", tmp_path)
 
 
 def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
@@ -84,6 +86,8 @@ def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
     assert sizes(graph) == [4, 1, 1, 5, 2]  # two statements that differ in qualifiers are one triple
     assert any("qualifiers of 2 lines were dropped" in notice for notice in graph.notices)
     assert graph.entity_names[0] == "Ann"
+    (folder / "train.txt").write_text("ann knows cid\n")
+    refuses(MitigateError, "train.txt: expected head, relation and tail in each line", published, "wd50k", tmp_path)
 
 
 def test_published_graphs_that_are_missing_say_where_they_are_from(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ graph, and the published FB15k-237 (Toutanova and Chen 2015), CoDEx-M (Safavi an
 import json
 import re
 import tarfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,7 +121,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     for split in SPLITS if place.is_dir() else ():
         files = [file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()]
         if not files:
-            raise MitigateError(f"{place} has no file {split}.tsv; expected train, valid and test {ENDINGS}")
+            raise MitigateError(f"{place} has no file {split}.tsv; expected train, valid and test ({', '.join(ENDINGS)})")
         splits[split], of_file = triples_of(files[0], on_bad_line)
         notices += of_file
     if not splits:
@@ -170,15 +171,21 @@ def published(
     place = root_with(root, [f"{folder}/{name}" for name in needed], upstream) / folder
     contents: dict[str, Any] = {name: place / name for name in FILES}
     if archive:
-        with tarfile.open(place / archive) as packed:
-            files = {Path(one.name).name: packed.extractfile(one) for one in packed if one.isreg()}
-            contents = {name: found.read() for name in FILES if (found := files[name])}
+        try:
+            with tarfile.open(place / archive) as packed:
+                files = {Path(one.name).name: packed.extractfile(one) for one in packed if one.isreg()}
+                contents = {name: file.read() for name in FILES if (file := files[name])}
+        except (OSError, EOFError, KeyError, tarfile.TarError, zlib.error) as error:
+            lacks = f"is damaged or lacks one of {', '.join(FILES)} ({error})"
+            raise MitigateError(f"{place / archive} {lacks}; get it again from {upstream}") from error
     schema = dict.fromkeys([*NAMES, "more"], pl.String)
     lenient: dict[str, Any] = {"extra_columns": "ignore", "missing_columns": "insert", "quote_char": None}
     splits, notices = dict[str, Sequence[Triple]](), list[str]()
     for split, name in zip(SPLITS, FILES, strict=True):
         rows = pl.read_csv(contents[name], has_header=False, separator=separator, schema=schema, **lenient)
         splits[split] = rows.select(NAMES).drop_nulls().rows()
+        if not splits[split] or len(splits[split]) < rows.height:
+            raise MitigateError(f"{place / name}: expected head, relation and tail in each line, separated by {separator!r}")
         if more := rows["more"].drop_nulls().len():
             notices.append(f"{place / name}: the qualifiers of {counted(more, 'line')} were dropped")
     file = place.parent.parent / names
