@@ -87,7 +87,7 @@ def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
     assert any("qualifiers of 2 lines were dropped" in notice for notice in graph.notices)
     assert graph.entity_names[0] == "Ann"
     (folder / "train.txt").write_text("ann knows cid\n")
-    refuses(MitigateError, "train.txt: expected head, relation and tail in each line", published, "wd50k", tmp_path)
+    refuses(MitigateError, "train.txt: expected lines 'head,relation,tail'", published, "wd50k", tmp_path)
 
 
 def test_published_graphs_that_are_missing_say_where_they_are_from(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
+from mitigate.files import write as write_file
 from mitigate.load import corpus, graph, statements, table, triples
 from mitigate.load.corpus import read_triples
 from mitigate.load.ratings import read_answers
@@ -286,7 +287,7 @@ REFUSED: list[tuple[Any, str, Any, str]] = [
     (T.load, "a.csv", "subject,pred,object\na,b,c\n", "has no column head, relation, tail; its columns:"),
     (partial(T.load, columns={"x": "y"}), "a.csv", "a,b,c\n", "must be {head: ..., relation: ..., tail: ...}, the na"),
     (T.load, "a.parquet", "a,b,c\n", "is not a readable Parquet file"),
-    (T.generations, "a.jsonl", "head,relation\n", "a.jsonl has no JSON objects with names; write one object a line, or"),
+    (T.generations, "a.jsonl", "head,relation\n", "has no JSON objects with names; write one object a line, or"),
     (S.sentences, "a.json", '["a b", "c d"]', "a.json has no JSON objects with names"),
     (partial(T.generations, top=0), "a.jsonl", JSONL, "data.top=0 must be at least 1"),
     (lambda path: S.sentences(path).notices, "m.txt", "Nurses care.\n", "has sentences, and this recipe needs triples"),
@@ -538,9 +539,10 @@ def retrieve(url: str, known_hash: None, name: str, folder: Path, progressbar: b
 
 
 def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pooch.retrieve", lambda *_, **__: write_file(tmp_path / "conceptnet100k/page.gz", "<html>"))
+    refuses(MitigateError, "page.gz is damaged .*; get it again", corpus.load, cache=str(tmp_path))
     monkeypatch.setattr("pooch.retrieve", retrieve)
-    with pytest.raises(MitigateError, match="train100k.txt has the wrong content: SHA-256 .*run the command again"):
-        corpus.load(cache=str(tmp_path))
+    refuses(MitigateError, "has the wrong content: SHA-256 .*run the command again", corpus.load, cache=str(tmp_path))
     assert list((tmp_path / "conceptnet100k").iterdir()) == []
     lines = {name: content.splitlines() for name, content in FILES.items()}
     frames = {

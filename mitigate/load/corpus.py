@@ -119,11 +119,13 @@ def _download(folder: Path, dry_run: bool) -> Path:
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error
-        found, content = sha256_of_triples(read_triples(packed, SPLITS[name]).rows), packed.read_bytes()
-        packed.unlink()
-        if found != SHA256_OF_TRIPLES[name]:
+        try:
+            digest, content = sha256_of_triples(read_triples(packed, SPLITS[name]).rows), packed.read_bytes()
+        finally:
+            packed.unlink()  # pooch downloads no file that is there
+        if digest != SHA256_OF_TRIPLES[name]:
             raise MitigateError(
-                f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
+                f"the download of {name} has the wrong content: SHA-256 of its sorted triples {digest}, expected "
                 f"{SHA256_OF_TRIPLES[name]}. The file was deleted; run the command again, or get the file elsewhere."
             )
         write(folder / name, gzip.decompress(content))

@@ -121,7 +121,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     for split in SPLITS if place.is_dir() else ():
         files = [file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()]
         if not files:
-            raise MitigateError(f"{place} has no file {split}.tsv; expected train, valid and test ({', '.join(ENDINGS)})")
+            raise MitigateError(f"{place} has no file {split}.tsv; expected train, valid, test: {', '.join(ENDINGS)}")
         splits[split], of_file = triples_of(files[0], on_bad_line)
         notices += of_file
     if not splits:
@@ -185,7 +185,7 @@ def published(
         rows = pl.read_csv(contents[name], has_header=False, separator=separator, schema=schema, **lenient)
         splits[split] = rows.select(NAMES).drop_nulls().rows()
         if not splits[split] or len(splits[split]) < rows.height:
-            raise MitigateError(f"{place / name}: expected head, relation and tail in each line, separated by {separator!r}")
+            raise MitigateError(f"{place / name}: expected lines {separator.join(NAMES)!r}")
         if more := rows["more"].drop_nulls().len():
             notices.append(f"{place / name}: the qualifiers of {counted(more, 'line')} were dropped")
     file = place.parent.parent / names
