@@ -370,6 +370,8 @@ def test_relations_of_ones_own_have_two_wordings_or_one(write: Write) -> None:
         Relation("Mentors", "is a great mentor of", "is a mentor of"),
         Relation("works_with", "works with", "works with"),
     ]
+    own = write("own.csv", "relation,phrase\nObjectUse,may serve for\n")  # ATOMIC's name for UsedFor
+    assert triples.generations(write("a.jsonl", [FACT]), relations=own).rows["relation"].to_list() == ["ObjectUse"]
     for content, message in (
         ("relation,words\na,b\n", "no column phrase; its columns: relation, words; give a table such as"),
         ("relation,phrase\na/b,helps\n", "phrases.csv:2: invalid name 'a/b' .allowed: letters, digits, dash"),

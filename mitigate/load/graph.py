@@ -121,7 +121,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     for split in SPLITS if place.is_dir() else ():
         files = [file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()]
         if not files:
-            raise MitigateError(f"{place} has no file {split}.tsv; expected train, valid, test: {', '.join(ENDINGS)}")
+            raise MitigateError(f"{place} has no {split}.tsv; expected train, valid and test as {', '.join(ENDINGS)}")
         splits[split], of_file = triples_of(files[0], on_bad_line)
         notices += of_file
     if not splits:

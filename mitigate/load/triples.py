@@ -79,7 +79,7 @@ def load(
             labels, one = pl.col(end).str.split("|"), pl.element()
             named = one.filter(one.str.to_lowercase().str.replace_all("_", " ", literal=True).is_in(list(targets())))
             frame = frame.with_columns(pl.coalesce(labels.list.eval(named).list.first(), labels.list.first()))
-        return as_triples(place, frame, counts, own=own)
+        return as_triples(place, frame, counts, own)
 
     return Streamed(place, "triples", table, parse, on_bad_line, own, needs_phrases=True)
 
@@ -135,7 +135,7 @@ def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
             long = frame.unpivot(listed, index=index, variable_name="relation", value_name="tail")
             frame = _exploded(long.sort("row", maintain_order=True), NO_TAILS, counts)
         frame = _without(frame, "none", "the tail is 'none'", counts)
-        return as_triples(path, frame, counts, published_names(), blanks=True, split=split)
+        return as_triples(path, frame, counts, blanks=True, split=split)
 
     return Streamed(path, "triples", table, parse, on_bad_line)
 
@@ -174,7 +174,7 @@ def generations(
         text = tails.fill_null("").str.strip_prefix(prompt).str.replace_all(r"\s+", " ").str.strip_chars()
         rows = _without(rows.with_columns(text.alias("tail")), "none", "the generation is 'none'", counts)
         rows = _without(rows, "", "the generation is empty", counts)
-        return as_triples(place, rows, counts, published_names(), own, blanks=True)
+        return as_triples(place, rows, counts, own, blanks=True)
 
     return Streamed(place, "triples", table, parse, on_bad_line, own)
 
@@ -183,7 +183,6 @@ def as_triples(
     path: Path,
     frame: pl.DataFrame,
     counts: Counts,
-    names: dict[str, str] | None = None,
     own: Sequence[Relation] = (),
     blanks: bool = False,
     split: str = "train",
@@ -192,8 +191,7 @@ def as_triples(
     Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted in
     `counts`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
 
-    names: names of relations in this resource that differ from those of relations.csv. own: further relations. blanks:
-    whether underscores stand for something left open ("buys ___"), and so stay."""
+    own: further relations. blanks: whether underscores stand for something left open ("buys ___"), and so stay."""
     ends, absent = pl.col("head", "tail"), {"split": split, "valid": "1"}
     plain = frame.with_columns(
         (ends if blanks else ends.str.replace_all("_", " ", literal=True)).str.to_lowercase(),
@@ -205,7 +203,7 @@ def as_triples(
     kept = plain.filter(pl.col("valid") | (pl.col("split") != "train"))
     counts["left out", NOT_VALID] += plain.height - kept.height
     written = pl.col("relation").str.to_lowercase().str.replace_all(r"[ _]", "")
-    known = published_names() | spellings(own) | (names or {})
+    known = published_names() | spellings(own)
     # behind a name space as ConceptNet and CSKG write it: /r/IsA, at:xReact
     either = [written, written.str.replace(r"^(?:/r/|[a-z]+:)", "")]
     named = kept.with_columns(
