@@ -126,7 +126,8 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
             old.rename(folder)
         for left in (old, part):
             shutil.rmtree(left, ignore_errors=True)
-        part.mkdir(parents=True)
+        with system_errors(folder):
+            part.mkdir(parents=True)
         yield part
         if folder.exists():
             folder.rename(old)

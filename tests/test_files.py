@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 import torch
+from refusals import refuses
 
 from mitigate import cli as command_line
 from mitigate.errors import MitigateError
@@ -81,6 +82,7 @@ def test_a_folder_that_is_replaced_outlives_kills(tmp_path: Path, monkeypatch: p
 
     folder = tmp_path / "model"
     replace_folder(folder, "first")
+    refuses(MitigateError, r"cannot write .*first/a \(Not a directory\)", replace_folder, folder / "first" / "a", "b")
     monkeypatch.setattr("shutil.rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
         replace_folder(folder, "second")

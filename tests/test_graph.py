@@ -126,7 +126,7 @@ def test_own_folder_and_its_faults(tmp_path):
         (tmp_path / f"{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     assert sizes(graphs.load(str(tmp_path))) == [3, 1, 1, 5, 2]
     (tmp_path / "valid.tsv").unlink()
-    refuses(MitigateError, r"has no valid.tsv; expected train, valid and test as .tsv, .txt", graphs.load, str(tmp_path))
+    refuses(MitigateError, r"has no valid.tsv; expected train, valid and test as .tsv", graphs.load, str(tmp_path))
     refuses(MitigateError, "3 triples, too few to split", graphs.load, str(tmp_path / "train.tsv"))
     refuses(MitigateError, r"set data\.path", graphs.load, None)
 

@@ -60,9 +60,9 @@ def test_a_story_counts_for_each_target_of_its_prompt(tmp_path: Path) -> None:
 
 
 BAD = {
-    b"people are discussing about korea. they sing.": "1 parts, expected 'prompt|||story'",
-    b"a|||b|||c": "3 parts, expected 'prompt|||story'",
-    b"people are discussing about korea.||| ": "1 parts, expected 'prompt|||story'",
+    b"people are discussing about korea. they sing.": "not of the form 'prompt|||story'",
+    b"a|||b|||c": "not of the form 'prompt|||story'",
+    b"people are discussing about korea.||| ": "not of the form 'prompt|||story'",
     b"once upon a time.|||they sang.": "no target in the prompt 'once upon a time.'",
     b"people are discussing about korea.|||they sing": "a story without a whole sentence",
 }

@@ -113,18 +113,21 @@ def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: Tar
     """The stories of a file about targets of the list or in the place of a template: columns PROMPTS and story; row is
     the line's number. A story whose prompt names several targets has a row for each."""
     place = path_of(path, "stories", f"FILE, of lines '{EXPECTED_STORY}'")
-    (lines, counts), rows = open_lines(place).read(), list[tuple]()
+    lines, counts = open_lines(place).read()
+    rows = list[tuple]()
     for number, line in lines.iter_rows():
         parts = [part.strip() for part in line.split(BETWEEN)]
         about = targets_of_prompt(parts[0], target_list)
-        fault = "" if whole_sentences(parts[-1]) else "a story without a whole sentence"
-        fault = fault if about else f"no target in the prompt {parts[0]!r}"
         if len(parts) != 2 or not all(parts):
-            fault = f"{len([part for part in parts if part])} parts, expected '{EXPECTED_STORY}'"
-        report(place, [(number, fault)] if fault else [], counts)
-        for target, template in about if not fault else ():
-            category, kind = target_list.categories.get(target, "own"), kind_of(target, target_list)
-            rows.append((number, target, category, kind, template, *parts))
+            report(place, [(number, f"not of the form '{EXPECTED_STORY}'")], counts)
+        elif not about:
+            report(place, [(number, f"no target in the prompt {parts[0]!r}")], counts)
+        elif not whole_sentences(parts[1]):
+            report(place, [(number, "a story without a whole sentence")], counts)
+        else:
+            for target, template in about:
+                category, kind = target_list.categories.get(target, "own"), kind_of(target, target_list)
+                rows.append((number, target, category, kind, template, *parts))
     notices = describe(counts, on_bad_line)
     if not rows:
         raise MitigateError(f"{path} has no stories; expected lines '{EXPECTED_STORY}'")

@@ -423,7 +423,7 @@ def without_others(texts: pl.Series) -> pl.Series:
     cased = text.str.replace_all(rf"\b(?:{names})\b", GONE)
     plain = pl.when(text != text.str.to_lowercase()).then(cased).otherwise(text).str.replace_all(_phrases(), GONE)
     plain = plain.str.replace_all(rf"(?i)\b({BEFORE_A_VERB}) (?:{verbs})(?:e?s)?\b", f"$1 {GONE}")
-    return texts.scatter(at, texts.gather(at).to_frame().select(plain).to_series())
+    return texts.clone().scatter(at, texts.gather(at).to_frame().select(plain).to_series())
 
 
 def in_sense(target: pl.Expr, sense: pl.Expr) -> pl.Expr:
