@@ -36,6 +36,11 @@ FORMATS = {
         [("a1", 1, -1, True), ("a1", 2, 0, False)],
         ["1 row left out: rejected on the platform", "2 of 3 items without a rating: b2, c3"],
     ),
+    "pandas": (
+        "rater,item,label,quality\nfox,a1,-1.0,1.0\nfox,b2,0.0,\nfox,c3,1.0,0.0\n",
+        [("a1", 1, -1, True), ("b2", 1, 0, None), ("c3", 1, 1, False)],
+        ["1 rating without a word on whether the statement makes sense"],
+    ),
     "semicolons, no quality": (
         "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n",
         [("a1", 1, -1, None), ("b2", 1, 0, None), ("c3", 1, 1, None)],

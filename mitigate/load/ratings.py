@@ -10,6 +10,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, counted
 from mitigate.load.statements import LABELS as STATEMENT_LABELS
+from mitigate.load.statements import WHOLE_NUMBER
 from mitigate.load.stream import Counts, OnBadLine, describe, first, report
 from mitigate.load.table import Column, layout_of, open_lines, open_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, most_say
@@ -65,6 +66,7 @@ def read_answers(
             wanted |= {each: Column((each,), optional=True) for each in chosen}
         answers, found = open_table(path, wanted, layout=layout, remedy=remedy).read()
         counts += found
+        answers = answers.with_columns(pl.col("^(label|quality)$").str.replace(WHOLE_NUMBER, "$1"))
         for answer in answers.iter_rows(named=True):
             given = {name: (value or "").strip() for name, value in answer.items() if name != "row"}
             for name in ("label", "quality"):

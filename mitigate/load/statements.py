@@ -28,6 +28,7 @@ LABELS = {
     **{"-1": PREJUDICE, "0": NEUTRAL, "1": FAVOURITISM, "+1": FAVOURITISM},
 }
 """Labels in files, in lower case. Other numbers, and 0 and 1 without -1, could mean anything: data.labels says it."""
+WHOLE_NUMBER = r"^([+-]?\d+)\.0+$"  # 1.0: so pandas writes the integers of a column with gaps
 LISTED = "the sources that docs/resources.md lists"
 PAPERS = "the paper's repository, https://github.com/Ninarehm/Commonsense_bias"
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
@@ -71,7 +72,7 @@ def load(
     found = filled(place, found, COLUMNS, counts)
     for name in given:
         label = pl.col(name).fill_null("").str.strip_chars().str.to_lowercase()
-        found = found.with_columns(label.str.replace(r"^([+-]?\d+)\.0+$", "$1"))
+        found = found.with_columns(label.str.replace(WHOLE_NUMBER, "$1"))
         known, more = meanings(found[name], labels), "; data.labels={...} gives others a meaning"
         found = meant(place, found, name, known, counts, more)
     notices = describe(counts, on_bad_line)
