@@ -53,11 +53,11 @@ def test_a_graph_is_numbers_of_sorted_ids_and_names_are_looked_up():
         "1 of 5 entities occur in no training triple",
         "2 of 5 entities have no name: their id is shown",
     )
-    assert graph.called("ann a.", "entity", "kge.values").tolist() == [0, 2]
-    assert graph.called("nurse", "entity", "kge.values").tolist() == [4]
-    assert graph.called("is acquainted with", "relation", "kge.sensitive").tolist() == [1]
+    assert graph.numbers_of("ann a.", "entity", "kge.values").tolist() == [0, 2]
+    assert graph.numbers_of("nurse", "entity", "kge.values").tolist() == [4]
+    assert graph.numbers_of("is acquainted with", "relation", "kge.sensitive").tolist() == [1]
     wrong = r"kge.values: the graph has no entity 'Nurs'; did you mean Nurse\?"
-    refuses(MitigateError, wrong, graph.called, "Nurs", "entity", "kge.values")
+    refuses(MitigateError, wrong, graph.numbers_of, "Nurs", "entity", "kge.values")
 
 
 def test_fb15k237_is_read_from_its_archive(tmp_path):

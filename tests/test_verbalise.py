@@ -13,7 +13,7 @@ from mitigate.load.targets import about_targets, check_match, sentences_about_ta
 from mitigate.studies.audit import UNLISTED, Resource, Search, notice_of_unlisted, unlisted
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
-from mitigate.words.targets import ambiguity_notice, ambiguous, choose_targets, list_of, targets, without_others
+from mitigate.words.targets import ambiguity_notice, ambiguous, choose_targets, list_of, targets, without_other_senses
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
@@ -131,7 +131,7 @@ def test_plurals_are_found_and_words_for_something_else_are_not_except_by_the_pa
         assert found_in(text) == expected
     assert found_in("Her china and the nurses, a guard dog", "paper") == ["her", "china", "guard"]
     texts = pl.Series(["They polish shoes."])
-    assert (without_others(texts).item(), texts.item()) == ("They - shoes.", "They polish shoes.")
+    assert (without_other_senses(texts).item(), texts.item()) == ("They - shoes.", "They polish shoes.")
 
 
 SENSES = [

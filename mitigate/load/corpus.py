@@ -20,7 +20,7 @@ import pooch
 from mitigate.errors import MitigateError, counted
 from mitigate.files import write
 from mitigate.load.statements import find_root
-from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, first, joined, meant, path_of, report
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, decoded, describe, first, joined, path_of, report
 from mitigate.load.table import blocks_of, open_lines, open_table
 from mitigate.load.triples import LABELS, as_triples
 from mitigate.stages import digest_of_values
@@ -78,7 +78,7 @@ def read_triples(path: Path, split: str, on_bad_line: OnBadLine = "error") -> Lo
     rows, counts = open_table(path, wanted, widths=(4,) if is_labelled else (3, 4)).read()
     good = rows.with_columns(pl.lit(split).alias("split"), *([] if is_labelled else [pl.lit("1").alias("valid")]))
     for name, words in (("relation", {name.lower(): name for name in relations()}), ("valid", LABELS)):
-        good = meant(path, good, name, words, counts)
+        good = decoded(path, good, name, words, counts)
     notices = describe(counts, on_bad_line)
     distinct = good if is_labelled else good.unique(names, keep="first", maintain_order=True)
     if repeated := good.height - distinct.height:
@@ -153,11 +153,11 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     num_english = pl.when(is_whole).then(text.str.count_matches(ENGLISH, literal=True)).otherwise(2)
 
     def parse(lines: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-        found = lines.with_columns(num_english=num_english)
-        counts["left out", OTHER_LANGUAGE] += found.filter(num_english=0).height
-        counts["left out", ONE_END] += found.filter(num_english=1).height
-        lines = found.filter(pl.col("num_english") > 1)
-        frame = lines.with_columns(text.str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
+        lines = lines.with_columns(num_english=num_english)
+        counts["left out", OTHER_LANGUAGE] += lines.filter(num_english=0).height
+        counts["left out", ONE_END] += lines.filter(num_english=1).height
+        english = lines.filter(pl.col("num_english") > 1)
+        frame = english.with_columns(text.str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
         broken = frame.filter(pl.col("head").is_null()).select("row", "statement").rows()
         report(place, ((row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken), counts)
         return as_triples(place, frame.drop_nulls("head"), counts)
@@ -191,8 +191,8 @@ class Corpus:
         counts = self.triples["split"].value_counts().sort("split").iter_rows()
         own = [f"{one.name}: “{one.phrase}”, neutral “{one.neutral_phrase}”" for one in self.own_relations]
         by_split = ", ".join(f"{split} {count:,}" for split, count in counts)
-        found = {"triples by split": by_split, "held out": self.held_out, "own relations": "; ".join(own)}
-        return {name: text for name, text in found.items() if text}
+        facts = {"triples by split": by_split, "held out": self.held_out, "own relations": "; ".join(own)}
+        return {name: text for name, text in facts.items() if text}
 
 
 def corpus_of(
@@ -257,8 +257,8 @@ def triples_of(loaded: object) -> Loaded | Streamed:
 
 def relations_in_training(triples: pl.DataFrame) -> set[str]:
     """The relations of the triples that can be trained on. Raises MitigateError where there is none."""
-    if found := set(triples.filter("valid", split="train")["relation"]):
-        return found
+    if trained := set(triples.filter("valid", split="train")["relation"]):
+        return trained
     counts = ", ".join(f"{split} {count:,}" for split, count in triples["split"].value_counts(sort=True).iter_rows())
     raise MitigateError(f"the data has no training triples (by split: {counts or 'none'}); give triples of split train")
 

@@ -47,18 +47,18 @@ class Graph:
         """Triples of all splits."""
         return np.concatenate([self.train, self.valid, self.test])
 
-    def called(self, name: str, what: str, setting: str) -> np.ndarray:
+    def numbers_of(self, name: str, what: str, setting: str) -> np.ndarray:
         """The numbers of all entities of this name (case does not matter), or the one of this id; int64. what: "entity"
         or "relation"; setting: the one that gives the name."""
         parts = {"entity": (self.entities, self.entity_names), "relation": (self.relations, self.relation_names)}
         ids, names = parts[what]
         if name in ids:
             return np.array([ids.index(name)])
-        found = [number for number, known in enumerate(names) if known.casefold() == name.casefold()]
-        if not found:
+        numbers = [number for number, known in enumerate(names) if known.casefold() == name.casefold()]
+        if not numbers:
             near = did_you_mean(name, names) or "; names and ids of the graph are allowed"
             raise MitigateError(f"{setting}: the graph has no {what} {name!r}{near}")
-        return np.array(found)
+        return np.array(numbers)
 
 
 def build(
@@ -71,12 +71,12 @@ def build(
 
     A triple that its own or an earlier split has already is left out: it would be ranked after training on it. Entities
     that training triples lack stay, as in the published figures of FB15k-237."""
-    found, kept, seen = list(notices), dict[str, list[Triple]](), set[Triple]()
+    notices, kept, seen = list(notices), dict[str, list[Triple]](), set[Triple]()
     for split in SPLITS:
         kept[split] = [triple for triple in dict.fromkeys(splits[split]) if triple not in seen]
         seen.update(kept[split])
         if repeated := len(splits[split]) - len(kept[split]):
-            found.append(f"{split}: {counted(repeated, 'triple')} left out that it or an earlier split has already")
+            notices.append(f"{split}: {counted(repeated, 'triple')} left out that it or an earlier split has already")
     entities = tuple(sorted({end for head, _, tail in seen for end in (head, tail)}))
     relations = tuple(sorted({relation for _, relation, _ in seen}))
     entity, relation = ({id_: number for number, id_ in enumerate(ids)} for ids in (entities, relations))
@@ -85,12 +85,12 @@ def build(
         for split in SPLITS
     )
     if missing := len(entities) - len(np.unique(train[:, ::2])):
-        found.append(f"{missing:,} of {len(entities):,} entities occur in no training triple")
+        notices.append(f"{missing:,} of {len(entities):,} entities occur in no training triple")
     if nameless := sum(id_ not in entity_names for id_ in entities):
-        found.append(f"{nameless:,} of {len(entities):,} entities have no name: their id is shown")
+        notices.append(f"{nameless:,} of {len(entities):,} entities have no name: their id is shown")
     names = tuple(entity_names.get(id_, id_) for id_ in entities)
     phrases = tuple(relation_names.get(id_, id_) for id_ in relations)
-    return Graph(entities, relations, names, phrases, train, valid, test, tuple(found))
+    return Graph(entities, relations, names, phrases, train, valid, test, tuple(notices))
 
 
 def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Triple], list[str]]:
@@ -99,8 +99,8 @@ def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Tripl
     is_named = set(NAMES) <= set(layout.lower)
     places = {name: name if is_named else place for place, name in enumerate(NAMES, 1)}
     rows, counts = open_table(path, places, layout=layout, widths=(3,)).read()
-    good = filled(path, rows, NAMES, counts)
-    return good.select(NAMES).rows(), describe(counts, on_bad_line)
+    rows = filled(path, rows, NAMES, counts)
+    return rows.select(NAMES).rows(), describe(counts, on_bad_line)
 
 
 def names_of(path: Path) -> dict[str, str]:

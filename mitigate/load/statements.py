@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError, counted, one_of, whole_sentences
-from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, Table, describe, filled, meant, path_of, report
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, Table, decoded, describe, filled, path_of, report
 from mitigate.load.table import BLANK, Column, Columns, Place, layout_of, open_lines, open_table
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
@@ -58,35 +58,36 @@ def load(
     labels statements; it keeps its name. labels: the meaning of its values, {0: prejudice, 1: neutral, 2: favouritism};
     without it LABELS, in any case."""
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
-    given = () if label_column is None else (label_column.lower(),)
-    if set(given) & set(SCHEMA):
+    label_columns = () if label_column is None else (label_column.lower(),)
+    if set(label_columns) & set(SCHEMA):
         raise MitigateError(f"data.label_column={label_column} has another meaning here; rename the column in the file")
-    wanted: dict[str, Any] = dict(columns_of(columns, COLUMNS, given))
-    wanted |= {name: Column((wanted.get(name, name),), booleans=True) for name in given}
+    wanted: dict[str, Any] = dict(columns_of(columns, COLUMNS, label_columns))
+    wanted |= {name: Column((wanted.get(name, name),), booleans=True) for name in label_columns}
     layout = layout_of(place)
     widths: list[int] | None = None
-    if not (columns or given or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":
+    if not (columns or label_columns or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":
         wanted, widths = {"target": 1, "statement": 2}, [2]
     remedy = "; name the columns in a first line, or set 'data.columns={target: 1, statement: 2}'"
-    found, counts = open_table(place, wanted, layout=layout, widths=widths, remedy=remedy).read()
-    found = filled(place, found, COLUMNS, counts)
-    for name in given:
+    rows, counts = open_table(place, wanted, layout=layout, widths=widths, remedy=remedy).read()
+    rows = filled(place, rows, COLUMNS, counts)
+    for name in label_columns:
         label = pl.col(name).fill_null("").str.strip_chars().str.to_lowercase()
-        found = found.with_columns(label.str.replace(WHOLE_NUMBER, "$1"))
-        known, more = meanings(found[name], labels), "; data.labels={...} gives others a meaning"
-        found = meant(place, found, name, known, counts, more)
+        rows = rows.with_columns(label.str.replace(WHOLE_NUMBER, "$1"))
+        label_of, more = meanings(rows[name], labels), "; data.labels={...} gives others a meaning"
+        rows = decoded(place, rows, name, label_of, counts, more)
     notices = describe(counts, on_bad_line)
-    if found.is_empty():
+    if rows.is_empty():
         raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
     plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
     category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
-    rows = found.select("row", plain, category.alias("category"), "statement", pl.col(given).cast(pl.Int8))
+    labelled = pl.col(label_columns).cast(pl.Int8)
+    rows = rows.select("row", plain, category.alias("category"), "statement", labelled)
     return Loaded(rows, notices, kind="statements")
 
 
-def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) -> dict[str, int]:
-    """The label that each value of a column stands for. found: its values, in lower case; labels: their meanings, as
-    the user gives them.
+def meanings(values: pl.Series, labels: Mapping[str | int, str] | None = None) -> dict[str, int]:
+    """The label that each value of a column stands for. values: in lower case. labels: their meanings, as the user
+    gives them.
 
     Raises MitigateError for an unknown meaning, and without meanings where numbers could have another sign: a file of
     0 and 1 is as often "toxic" as it is "positive"."""
@@ -95,7 +96,7 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
         if wrong := [meaning for meaning in given.values() if meaning not in LABELS]:
             raise one_of("data.labels", wrong[0], MEANINGS)
         return {value: LABELS[meaning] for value, meaning in given.items()}
-    numbers = sorted((value for value in set(found) if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", value)), key=float)
+    numbers = sorted((value for value in set(values) if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", value)), key=float)
     if not numbers or ("-1" in numbers and set(numbers) <= set(LABELS)):
         return LABELS
     order = ["prejudice", *["neutral"] * (len(numbers) - 2), "favouritism"]
@@ -167,11 +168,11 @@ def _open_texts(path: Path, column: Place | None, name_it: str) -> Table:
             f"{path}: its first line is a text, not a column name: {only[:60]!r}. Add a first line with the column "
             "name, such as text, or rename the file to .txt: there each line is a text"
         )
-    found = column or next((name for name in NAMES if name in layout.lower), only)
+    chosen = column or next((name for name in NAMES if name in layout.lower), only)
     remedy = f"; name the column of the texts: {name_it}"
-    if found is None:
+    if chosen is None:
         raise MitigateError(f"{path} has the columns {', '.join(layout.names)[:200]}{remedy}")
-    return open_table(path, {"statement": found}, layout=layout, remedy=remedy)
+    return open_table(path, {"statement": chosen}, layout=layout, remedy=remedy)
 
 
 def _streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:

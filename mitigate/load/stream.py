@@ -178,22 +178,24 @@ def report(path: Path, faults: Iterable[tuple[int, str]], counts: Counts) -> Non
 def filled(path: Path, rows: pl.DataFrame, names: Sequence[str], counts: Counts) -> pl.DataFrame:
     """The rows without blanks around their fields; those with a blank field are bad lines."""
     plain = rows.with_columns(pl.col(names).fill_null("").str.strip_chars())
-    blank = pl.any_horizontal(pl.col(names) == "")
-    report(path, ((row, "a blank field") for row in plain.filter(blank)["row"].unique(maintain_order=True)), counts)
-    return plain.filter(~blank)
+    is_blank = pl.any_horizontal(pl.col(names) == "")
+    report(path, ((row, "a blank field") for row in plain.filter(is_blank)["row"].unique(maintain_order=True)), counts)
+    return plain.filter(~is_blank)
 
 
-def meant(
+def decoded(
     path: Path, rows: pl.DataFrame, column: str, words: Mapping[str, Any], counts: Counts, more: str = ""
 ) -> pl.DataFrame:
-    """The rows with the meaning of a column's words, in any case; those with another word are bad lines."""
+    """The rows with a column's words, in any case, replaced by their meanings; those with another word are bad lines.
+
+    words: word, in lower case -> its meaning. more: the end of a bad line's message."""
     word = pl.col(column).fill_null("").str.strip_chars().str.to_lowercase()
     dtype = pl.Series(list(words.values())).dtype
-    found = rows.with_columns(word.replace_strict(words, default=None, return_dtype=dtype).alias("_meant"))
-    wrong = found.filter(pl.col("_meant").is_null()).select("row", column).rows()
+    meaning = rows.select(word.replace_strict(words, default=None, return_dtype=dtype)).to_series()
+    wrong = rows.filter(meaning.is_null()).select("row", column).rows()
     allowed = f"allowed: {', '.join(words)}{more}"
     report(path, ((row, f"{column} {given!r}; {allowed}") for row, given in wrong), counts)
-    return found.drop_nulls("_meant").drop(column).rename({"_meant": column})
+    return rows.with_columns(meaning).filter(meaning.is_not_null())
 
 
 def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
@@ -202,19 +204,19 @@ def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
     kinds = defaultdict[str, Counter[str]](Counter)
     for (kind, what), count in sorted((+counts).items()):
         kinds[kind][what] = count
-    found: list[str] = []
+    sentences: list[str] = []
     if total := kinds["bad line"].total():
         faults, bad = [what for kind, what in counts if kind == "bad line" and what], counted(total, "bad line")
         if on_bad_line != "skip":
             skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
             raise MitigateError(f"{bad}:\n  {first(faults, total=total)}\nCorrect the file{skip}.")
-        found.append(f"{bad} left out: {first(faults, '; ', total)}")
-    found += [counted(count, what) for what, count in kinds["noted"].items()]
-    found += [f"{counted(count, 'row')} left out: {what}" for what, count in kinds["left out"].items()]
+        sentences.append(f"{bad} left out: {first(faults, '; ', total)}")
+    sentences += [counted(count, what) for what, count in kinds["noted"].items()]
+    sentences += [f"{counted(count, 'row')} left out: {what}" for what, count in kinds["left out"].items()]
     if unknown := kinds["relation"]:
         shown = first([f"{name} {count:,}" for name, count in unknown.most_common()], ", ")
-        found.append(f"{counted(unknown.total(), 'triple')} left out, whose relation has no phrase: {shown}")
-    return found
+        sentences.append(f"{counted(unknown.total(), 'triple')} left out, whose relation has no phrase: {shown}")
+    return sentences
 
 
 def first(messages: Sequence[str], separator: str = "\n  ", total: int | None = None) -> str:

@@ -94,11 +94,11 @@ def _flat(record: Any, before: str = "") -> dict[str, Any]:
     """The values of an object by their names; those of objects within it by dotted names."""
     if not isinstance(record, dict):
         raise ValueError("not an object")
-    found = dict[str, Any]()
+    flat = dict[str, Any]()
     for name, value in record.items():
         is_nested = isinstance(value, dict) and value
-        found |= _flat(value, f"{before}{name}.") if is_nested else {f"{before}{name}": value}
-    return found
+        flat |= _flat(value, f"{before}{name}.") if is_nested else {f"{before}{name}": value}
+    return flat
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
@@ -166,8 +166,8 @@ def _check_encoding(path: Path, first: int, piece: bytes) -> None:
         line, around = first + piece.count(b"\n", 0, error.start), max(0, error.start - PEEKED)
     from charset_normalizer import from_bytes  # comes with requests; half a second, for a fault only
 
-    found = from_bytes(piece[around : around + 2 * PEEKED])
-    names = [name for match in found for name in (match.encoding, *match.could_be_from_charset)]
+    matches = from_bytes(piece[around : around + 2 * PEEKED])
+    names = [name for match in matches for name in (match.encoding, *match.could_be_from_charset)]
     if not names:
         raise MitigateError(f"{path}:{line}: neither a text in UTF-8 nor in another known encoding; save it in UTF-8")
     name = ("cp1252" if "cp1252" in names else names[0]).upper().replace("_", "-")
@@ -218,22 +218,22 @@ def open_table(
             f"separated by {between}; its first line has {counted(len(names), 'column')}: {names[0][:60]}"
         )
     header = [str(place + 1) for place in range(len(names))] if by_place else names
-    lower = {name.strip().lower(): name for name in reversed(header)}
-    found: dict[str, Column] = {}
+    in_file = {name.strip().lower(): name for name in reversed(header)}
+    present: dict[str, Column] = {}
     for name, column in wanted.items():
-        if there := tuple(lower[one] for one in map(str.lower, map(str, column.names)) if one in lower):
-            found[name] = replace(column, names=there)
-    if absent := [str(one.names[0]) for name, one in wanted.items() if name not in found and not one.optional]:
+        if names_in_file := [in_file[key] for key in map(str.lower, map(str, column.names)) if key in in_file]:
+            present[name] = replace(column, names=tuple(names_in_file))
+    if absent := [str(one.names[0]) for name, one in wanted.items() if name not in present and not one.optional]:
         shown = ", ".join(header)[:200] or "(none)"
         raise MitigateError(f"{path} has no column {', '.join(absent)}; its columns: {shown}{remedy}")
-    lists = [str(column.names[0]) for column in found.values() if column.lists]
+    lists = [str(column.names[0]) for column in present.values() if column.lists]
 
     def parse(record: dict[str, str]) -> dict[str, Any]:
         return record | {name: json.loads(record[name].strip() or "null") for name in lists}
 
     def frame(block: Block, counts: Counts) -> pl.DataFrame:
         if form == "objects":
-            return _frame(path, found, _filled(_lines(block), counts).iter_rows(), counts, json.loads)
+            return _frame(path, present, _filled(_lines(block), counts).iter_rows(), counts, json.loads)
         records = _records(block, separator, len(header), counts)[int(block.first == 1 and not by_place) :]
         fields, is_whole = pl.col("fields"), pl.col("fields").list.len() == len(header)
         expected = f"expected {len(header)} separated by {between}; found"
@@ -243,9 +243,9 @@ def open_table(
         rows = records.filter(is_whole)
         if lists:
             objects = ((row, dict(zip(header, cells, strict=True))) for row, cells in rows.iter_rows())
-            return _frame(path, found, objects, counts, parse)
-        places = {name: header.index(str(column.names[0])) for name, column in found.items()}
-        return rows.select("row", *(fields.list.get(place).alias(name) for name, place in places.items()))
+            return _frame(path, present, objects, counts, parse)
+        indices = {name: header.index(str(column.names[0])) for name, column in present.items()}
+        return rows.select("row", *(fields.list.get(index).alias(name) for name, index in indices.items()))
 
     return Table(lambda: blocks_of(path), frame)
 
@@ -261,10 +261,10 @@ def _records(block: Block, separator: str, width: int, counts: Counts) -> pl.Dat
     field, and one that is not closed, is an ordinary character."""
     lines = _lines(block)
     texts, quoted, used = lines["statement"], list[tuple[int, list[str]]](), set[int]()
-    for at in texts.str.contains('"', literal=True).arg_true() if b'"' in block.content else ():
+    for at in texts.str.contains('"', literal=True).arg_true():
         following = (f"{line}\n" for line in texts[at : at + LINES_OF_A_FIELD])
         reader = csv.reader(following, delimiter=separator, strict=True)
-        with suppress(csv.Error):
+        with suppress(csv.Error):  # its quotes are ordinary characters
             fields = [] if at in used else next(reader)
             if fields and (len(fields) == width or reader.line_num == 1):
                 quoted.append((block.first + at, fields))
@@ -301,7 +301,7 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
         name = next((name for name in column.names if name in values), None)
         if name is None and not column.optional:
             raise ValueError(f"no {' or '.join(map(repr, column.names))}")
-        value = values.get(name or "")
+        value = None if name is None else values[name]
         if value is None or value != value:  # NaN alone differs from itself
             yield None
         elif column.lists:

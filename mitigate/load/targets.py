@@ -10,7 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError, counted, one_of
 from mitigate.finished import FinishedRun
 from mitigate.load.stream import first
-from mitigate.words.targets import TargetList, as_targets, choose_targets, in_sense, list_of, without_others
+from mitigate.words.targets import TargetList, as_targets, choose_targets, in_sense, list_of, without_other_senses
 
 Wanted = str | Path | Sequence[str] | None
 """Setting of targets, as in words.targets.choose_targets; None: those that are named."""
@@ -47,12 +47,12 @@ def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.Data
 
 def list_of_runs(runs: Iterable[FinishedRun]) -> TargetList:
     """The paper's targets and the own targets of finished runs. Raises MitigateError for a damaged file."""
-    found = [as_targets([])]
+    tables = [as_targets([])]
     for run in (run for run in runs if OF_A_RUN in run.files):
         if fault := run.fault(OF_A_RUN):
             raise MitigateError(f"{fault}.")
-        found.append(choose_targets(run.folder / OF_A_RUN))
-    return list_of(pl.concat(found).unique("target", keep="first", maintain_order=True))
+        tables.append(choose_targets(run.folder / OF_A_RUN))
+    return list_of(pl.concat(tables).unique("target", keep="first", maintain_order=True))
 
 
 Match = Literal["exact", "contains", "paper"]
@@ -78,7 +78,7 @@ def about_targets(
     if match == "contains":
         ends = [pl.when(whole[end].is_not_null()).then(end) for end in ENDS]  # null: in another sense
         text = triples.select(text=pl.concat_str(ends, separator="\n", ignore_nulls=True))["text"]
-        return _named(rows, listed.found_in(without_others(text), targets["target"].to_list(), literal), targets)
+        return _named(rows, listed.found_in(without_other_senses(text), targets["target"].to_list(), literal), targets)
     names = triples.select(name.alias(end) for end, name in whole.items()).with_row_index("at")
     return _named(rows, names.unpivot(ENDS, index="at", value_name="target"), targets)
 
@@ -92,11 +92,11 @@ def sentences_about_targets(
     check_match(match)
     listed = list_of(targets) if target_list is None else target_list
     literal, text, wanted = match == "paper", sentences["statement"], targets["target"].to_list()
-    found = listed.found_in(text if literal else without_others(text), wanted, literal)
+    places = listed.found_in(text if literal else without_other_senses(text), wanted, literal)
     if match != "contains" and sentences["term"].null_count() < sentences.height:
         of_term = sentences.select(target=listed.target_of(pl.col("term"), literal)).with_row_index("at").drop_nulls()
-        found = pl.concat([found.join(of_term, on="at", how="anti"), of_term])
-    return _named(sentences, found, targets)
+        places = pl.concat([places.join(of_term, on="at", how="anti"), of_term])
+    return _named(sentences, places, targets)
 
 
 def check_match(match: str) -> None:
@@ -105,8 +105,8 @@ def check_match(match: str) -> None:
         raise one_of("measure.match", match, get_args(Match))
 
 
-def _named(rows: pl.DataFrame, found: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
-    """The rows at the places `at`, each with the target found there and its category, without repeats."""
-    known = found.join(targets.select("target", "category"), on="target", how="inner", maintain_order="left")
-    named = known.unique(["at", "target"], keep="first", maintain_order=True).sort("at", maintain_order=True)
+def _named(rows: pl.DataFrame, places: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
+    """The rows at the places (at, target), each with its target and the target's category, without repeats."""
+    chosen = places.join(targets.select("target", "category"), on="target", how="inner", maintain_order="left")
+    named = chosen.unique(["at", "target"], keep="first", maintain_order=True).sort("at", maintain_order=True)
     return rows[named["at"]].with_columns(named["target"], named["category"])

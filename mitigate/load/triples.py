@@ -15,11 +15,11 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import rows_of
-from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, describe, filled, joined, meant, path_of, report
+from mitigate.load.stream import Counts, Loaded, OnBadLine, Streamed, decoded, describe, filled, joined, path_of, report
 from mitigate.load.table import TABLES, Column, Columns, layout_of, open_table, read_table
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.triples import SPLITS, TRIPLES
-from mitigate.words.relations import Relation, published_names, spellings, spelt
+from mitigate.words.relations import Relation, name_key, names_by_key, published_names
 from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")
@@ -88,14 +88,14 @@ def columns_of(
     given_names: Columns | None, names: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> dict[str, str | int]:
     """The source of each of the project's columns, and of the optional ones that are named."""
-    found = dict(given_names) if isinstance(given_names, Mapping) else {}
-    if (given_names and not found) or set(found) - {*names, *optional}:
+    given = dict(given_names) if isinstance(given_names, Mapping) else {}
+    if (given_names and not given) or set(given) - {*names, *optional}:
         raise MitigateError(
             f"data.columns={given_names} must be {{{', '.join(f'{name}: ...' for name in names)}}}, the names of the "
             f"file's columns or their numbers from 1{'; optional: ' if optional else ''}{', '.join(optional)}"
         )
-    wanted = {name: found.get(name) or name for name in names}
-    return wanted | {name: place for name in optional if (place := found.get(name)) is not None}
+    wanted = {name: given.get(name) or name for name in names}
+    return wanted | {name: place for name in optional if (place := given.get(name)) is not None}
 
 
 def atomic(path: str | None, on_bad_line: OnBadLine = "error") -> Loaded | Streamed:
@@ -104,19 +104,19 @@ def atomic(path: str | None, on_bad_line: OnBadLine = "error") -> Loaded | Strea
     place = path_of(path, "atomic")
     if not place.is_dir():
         return _atomic_file(place, "train", on_bad_line)
-    found: dict[str, Streamed] = {}
+    files: dict[str, Streamed] = {}
     for file in sorted(place.iterdir()):
         split = SPLITS.get(re.sub(r"(?:-\d+-of-\d+)?\.\w+(?:\.gz)?$", "", file.name.lower()).split("_")[-1])
-        if split in found:
+        if split in files:
             raise MitigateError(f"{place} has two files of split {split}, one of them {file.name}; remove one of them")
         if split:
-            found[split] = _atomic_file(file, split, on_bad_line)
-    if "train" not in found:
+            files[split] = _atomic_file(file, split, on_bad_line)
+    if "train" not in files:
         raise MitigateError(
             f"data.path={place} has no train.tsv; give a folder with train.tsv and, optionally, dev.tsv and test.tsv, "
             "or a single file"
         )
-    return joined([found[split] for split in ("train", "dev", "test") if split in found])
+    return joined([files[split] for split in ("train", "dev", "test") if split in files])
 
 
 def _atomic_file(path: Path, split: str, on_bad_line: OnBadLine) -> Streamed:
@@ -198,21 +198,20 @@ def as_triples(
         *(pl.lit(value).alias(name) for name, value in absent.items() if name not in frame.columns),
     )
     plain = filled(path, plain, NAMES, counts)
-    plain = meant(path, plain, "split", SPLITS, counts, "; to ignore the column, set data.columns={split: null}")
-    plain = meant(path, plain, "valid", LABELS, counts, " (1: a valid triple)")
+    plain = decoded(path, plain, "split", SPLITS, counts, "; to ignore the column, set data.columns={split: null}")
+    plain = decoded(path, plain, "valid", LABELS, counts, " (1: a valid triple)")
     kept = plain.filter(pl.col("valid") | (pl.col("split") != "train"))
     counts["left out", NOT_VALID] += plain.height - kept.height
     written = pl.col("relation").str.to_lowercase().str.replace_all(r"[ _]", "")
-    known = published_names() | spellings(own)
-    # behind a name space as ConceptNet and CSKG write it: /r/IsA, at:xReact
-    either = [written, written.str.replace(r"^(?:/r/|[a-z]+:)", "")]
-    named = kept.with_columns(
-        known=pl.coalesce(name.replace_strict(known, default=None, return_dtype=pl.String) for name in either)
-    )
-    unknown = named.filter(pl.col("known").is_null())["relation"].value_counts(sort=True)
+    names = published_names() | names_by_key(own)
+    # as it is, or behind a name space as ConceptNet and CSKG write it: /r/IsA, at:xReact
+    forms = [written, written.str.replace(r"^(?:/r/|[a-z]+:)", "")]
+    known = pl.coalesce(form.replace_strict(names, default=None, return_dtype=pl.String) for form in forms)
+    relation = kept.select(relation=known)["relation"]
+    unknown = kept.filter(relation.is_null())["relation"].value_counts(sort=True)
     counts.update({("relation", name): count for name, count in unknown.iter_rows()})
-    found = named.drop_nulls("known").with_columns(relation="known")
-    return found.select(name for name in (*TRIPLES, "head_sense", "tail_sense") if name in found.columns)
+    triples = kept.with_columns(relation).filter(relation.is_not_null())
+    return triples.select(name for name in (*TRIPLES, "head_sense", "tail_sense") if name in triples.columns)
 
 
 def read_relations(path: Path) -> list[Relation]:
@@ -221,15 +220,17 @@ def read_relations(path: Path) -> list[Relation]:
     twice."""
     wanted = {name: Column((name,), optional=name == SECOND) for name in ("relation", "phrase", SECOND)}
     rows, _ = read_table(path, wanted, remedy=f"; give {PHRASES}")
-    faults, found, names = Counts(), dict[str, Relation](), spellings()
+    faults, relations, names = Counts(), dict[str, Relation](), names_by_key()
     for row in rows.iter_rows(named=True):
         name, phrase, other = (" ".join((row.get(column) or "").split()) for column in wanted)
-        name, again = name.replace(" ", "_"), "again: case, blanks and underscores do not count"
+        name = name.replace(" ", "_")
+        key = name_key(name)
         if not phrase or len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):
             report(path, [(row["row"], f"invalid name {name!r} (allowed: {NAME}) or a blank phrase")], faults)
-        report(path, [(row["row"], f"{name!r} {again}")] if spelt(name) in found else [], faults)
-        found[spelt(name)] = Relation(names.get(spelt(name), name), phrase, other or phrase)
+        if key in relations:
+            report(path, [(row["row"], f"{name!r} again: case, blanks and underscores do not count")], faults)
+        relations[key] = Relation(names.get(key, name), phrase, other or phrase)
     describe(faults, None)
-    if not found:
+    if not relations:
         raise MitigateError(f"data.relations={path} has no rows; give {PHRASES}")
-    return list(found.values())
+    return list(relations.values())

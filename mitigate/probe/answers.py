@@ -20,7 +20,7 @@ from mitigate.score.labels import NOTHING_CACHED
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.train.base_model import class_of
 from mitigate.triples import TEMPLATES, label_columns, role_scorers
-from mitigate.words.relations import comet_relations, prompt_phrases, relations, spelt
+from mitigate.words.relations import comet_relations, name_key, prompt_phrases, relations
 from mitigate.words.targets import TargetList, choose_targets, list_of
 
 OWN_CLASSES = ("mitigate.score.",)
@@ -49,8 +49,8 @@ class Answers:
         blanks and underscores.
 
         Raises MitigateError for an unknown relation, a missing generator, and a scorer of a foreign class."""
-        head, names = self.target_list.named(head), {spelt(name): name for name in self.relations}
-        if (name := names.get(spelt(relation))) is None:
+        head, names = self.target_list.named(head), {name_key(name): name for name in self.relations}
+        if (name := names.get(name_key(relation))) is None:
             raise one_of("relation", relation, names.values())
         found = self.probed.filter(pl.col("head") == head, pl.col("relation") == name)
         return self.generated(head, name) if found.is_empty() else found.select(self.columns).sort("rank")

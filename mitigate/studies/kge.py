@@ -256,7 +256,7 @@ def find_question(
 
 def find_relation(graph: Graph, name: str, setting: str, attributes: Mapping[str, str]) -> int:
     """The relation of a name of the data's attributes, or of a name or an id of the graph."""
-    numbers = graph.called(attributes.get(name, name), "relation", setting)
+    numbers = graph.numbers_of(attributes.get(name, name), "relation", setting)
     if len(numbers) > 1:
         ids = ", ".join(graph.relations[one] for one in numbers)
         raise MitigateError(f"{setting}={name}: {len(numbers)} relations have this name; give one of their ids: {ids}")
@@ -266,7 +266,7 @@ def find_relation(graph: Graph, name: str, setting: str, attributes: Mapping[str
 def find_value(graph: Graph, of_attribute: np.ndarray, name: str, sensitive: str) -> np.ndarray:
     """The entities with this name that people have as the attribute, by its triples (n, 3)."""
     tails, counts = np.unique(of_attribute[:, 2], return_counts=True)
-    entities = np.intersect1d(graph.called(name, "entity", "kge.values"), tails)
+    entities = np.intersect1d(graph.numbers_of(name, "entity", "kge.values"), tails)
     if not len(entities):
         common = ", ".join(graph.entity_names[tail] for tail in tails[np.argsort(-counts, kind="stable")][:8])
         raise MitigateError(

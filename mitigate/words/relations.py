@@ -65,9 +65,9 @@ def parse_sentence(sentence: str, *, in_comet: bool = False) -> tuple[str, Relat
     """Head, relation and tail of a sentence in the paper's wording, such as "nurse is capable of heal"; None where it
     has no phrase. At the same place the longest phrase counts. in_comet: whether only COMeT's relations count."""
     by_phrase, pattern = _phrases(in_comet)
-    if not (found := re.match(pattern, sentence)):
+    if not (match := re.match(pattern, sentence)):
         return None
-    head, phrase, tail = found.groups()
+    head, phrase, tail = match.groups()
     return head, by_phrase[phrase], tail
 
 
@@ -78,12 +78,12 @@ def _phrases(in_comet: bool) -> tuple[dict[str, Relation], str]:
     return by_phrase, f"(.+?) ({'|'.join(map(re.escape, longest_first))}) (.+)"
 
 
-def spellings(own: Iterable[Relation] = ()) -> dict[str, str]:
-    """A relation's name in the form of `spelt` -> the name, for the project's relations and a user's own."""
-    return {spelt(name): name for name in with_own(own)}
+def names_by_key(own: Iterable[Relation] = ()) -> dict[str, str]:
+    """The `name_key` of each relation, the project's and a user's own -> its name."""
+    return {name_key(name): name for name in with_own(own)}
 
 
-def spelt(name: str) -> str:
+def name_key(name: str) -> str:
     """A relation's name for comparisons: in lower case, without blanks and underscores."""
     return re.sub(r"[ _]", "", name.lower())
 
@@ -142,9 +142,9 @@ def heads_of_relations() -> dict[str, str]:
 
 @cache
 def published_names() -> dict[str, str]:
-    """A relation's name in ATOMIC's files, in the form of relations.spelt -> its name here."""
+    """The `name_key` of a relation's name in ATOMIC's files -> its name here."""
     rows = rows_of("atomic_relations.csv")
-    return {spelt(row[file]): row["relation"] for row in rows for file in ("atomic", "atomic2020") if row[file]}
+    return {name_key(row[file]): row["relation"] for row in rows for file in ("atomic", "atomic2020") if row[file]}
 
 
 def is_of_event() -> pl.Expr:

@@ -412,7 +412,7 @@ def _phrases() -> str:
     return rf"(?i)\b(?:{'|'.join(form.replace(' ', '[ -]?') for form in forms)})\b"
 
 
-def without_others(texts: pl.Series) -> pl.Series:
+def without_other_senses(texts: pl.Series) -> pl.Series:
     """The texts without the words that the rules take for something else. Capitals count where a text has any."""
     words = [row["target"] for row in rows_of("ambiguous.csv")]
     at = texts.str.contains_any(words, ascii_case_insensitive=True).fill_null(False).arg_true()
