@@ -85,7 +85,7 @@ def rated(data: Path, name: str) -> pl.DataFrame:
 
 def relation_of(rows: pl.DataFrame) -> pl.Series:
     """The relation of each rated statement of COMeT's."""
-    found = [parse_sentence(sentence, in_comet=True) for sentence in rows["sentence"]]
+    found = [parse_sentence(sentence) for sentence in rows["sentence"]]
     return pl.Series("relation", [parts[1].name if parts else None for parts in found], dtype=pl.String)
 
 

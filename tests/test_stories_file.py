@@ -10,8 +10,8 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError, whole_sentences
 from mitigate.load.statements import stories as load
-from mitigate.words.prompts import KINDS, PLACE, kinds, prompts, targets_of_prompt, templates
-from mitigate.words.targets import choose_targets, list_of, targets
+from mitigate.words.prompts import PLACE, prompts, targets_of_prompt, templates
+from mitigate.words.targets import KINDS, choose_targets, kinds, list_of, targets
 from mitigate.words.word_forms import any_of
 
 ABOUT, FROM = "people are discussing about XYZ.", "people are discussing about people from XYZ."

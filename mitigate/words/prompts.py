@@ -8,7 +8,6 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.files import rows_of
-from mitigate.words.targets import KINDS as KINDS
 from mitigate.words.targets import PAPER, TargetList, kinds
 from mitigate.words.word_forms import plain
 

@@ -61,10 +61,10 @@ def with_own(own: Iterable[Relation]) -> dict[str, Relation]:
     return relations() | {relation.name: relation for relation in own}
 
 
-def parse_sentence(sentence: str, *, in_comet: bool = False) -> tuple[str, Relation, str] | None:
+def parse_sentence(sentence: str) -> tuple[str, Relation, str] | None:
     """Head, relation and tail of a sentence in the paper's wording, such as "nurse is capable of heal"; None where it
-    has no phrase. At the same place the longest phrase counts. in_comet: whether only COMeT's relations count."""
-    by_phrase, pattern = _phrases(in_comet)
+    has no phrase. At the same place the longest phrase counts."""
+    by_phrase, pattern = _phrases()
     if not (match := re.match(pattern, sentence)):
         return None
     head, phrase, tail = match.groups()
@@ -72,8 +72,8 @@ def parse_sentence(sentence: str, *, in_comet: bool = False) -> tuple[str, Relat
 
 
 @cache
-def _phrases(in_comet: bool) -> tuple[dict[str, Relation], str]:
-    by_phrase = {relation.phrase: relation for relation in relations().values() if relation.in_comet or not in_comet}
+def _phrases() -> tuple[dict[str, Relation], str]:
+    by_phrase = {relation.phrase: relation for relation in relations().values()}
     longest_first = sorted(by_phrase, key=lambda phrase: (-len(phrase), phrase))
     return by_phrase, f"(.+?) ({'|'.join(map(re.escape, longest_first))}) (.+)"
 
@@ -88,12 +88,9 @@ def name_key(name: str) -> str:
     return re.sub(r"[ _]", "", name.lower())
 
 
-def comet_relations(names: Sequence[str] | None = None) -> list[Relation]:
-    """COMeT's 34 relations, or those named, in the order named.
-
-    Raises MitigateError for a name that is not one of the 34."""
-    comets = {name: relation for name, relation in relations().items() if relation.in_comet}
-    return list(comets.values()) if names is None else named(names, comets)
+def comet_relations() -> list[Relation]:
+    """COMeT's 34 relations, in the order the model knows them."""
+    return [relation for relation in relations().values() if relation.in_comet]
 
 
 def named(names: Sequence[str], known: Mapping[str, Relation]) -> list[Relation]:
