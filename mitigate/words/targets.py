@@ -77,19 +77,19 @@ def target_of(statement: str) -> str | None:
     """Find the target of a statement: the one that it begins with, after an article; else the one that it ends with, as
     the tail of a triple; else the first in it. None for a statement without a target."""
     statement = statement.strip(" .")
-    found = list(re.finditer(any_of(targets()), statement))
-    if not found:
+    matches = list(re.finditer(any_of(targets()), statement))
+    if not matches:
         return None
-    first, last = found[0], found[-1]
-    begins = statement[: first.start()].lower() in ("", "a ", "an ", "the ")
-    form = last[0] if last.end() == len(statement) and not begins else first[0]
+    first, last = matches[0], matches[-1]
+    is_subject = statement[: first.start()].lower() in ARTICLES
+    form = last[0] if last.end() == len(statement) and not is_subject else first[0]
     return next((target for target in targets() if re.fullmatch(any_of([target]), form)), None)
 
 
 def ordered(categories: Iterable[str]) -> list[str]:
     """Each category once: the paper's four in its order, then a user's."""
-    found = set(categories)
-    return [name for name in CATEGORIES if name in found] + sorted(found - set(CATEGORIES))
+    given = set(categories)
+    return [name for name in CATEGORIES if name in given] + sorted(given - set(CATEGORIES))
 
 
 def choose_targets(
@@ -165,7 +165,7 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         table = pl.read_csv(path, infer_schema=False).rename(plain)
     except pl.exceptions.PolarsError as error:
-        raise MitigateError(f"{path} cannot be read as a CSV file in UTF-8: {error}") from error
+        raise MitigateError(f"{path} cannot be read as a CSV file in UTF-8: {str(error).splitlines()[0]}") from error
     if "target" not in table.columns:
         raise MitigateError(
             f"{path} has no column 'target' (found: {', '.join(table.columns)}); its first line must name it. Or name "
@@ -240,7 +240,7 @@ class TargetList:
         return pattern(self.forms)
 
     @cached_property
-    def spelt(self) -> dict[str, str]:
+    def own_forms(self) -> dict[str, str]:
         """Form -> own target. A form that is itself a target belongs to it; given forms come before those by rule."""
         by_rule = {form: target.word for target in reversed(self.own) for form in target.written}
         given = {form: target.word for target in self.own for word in target.forms for form in spellings(word)}
@@ -254,7 +254,7 @@ class TargetList:
         single = {row["target"] for row in rows_of("ambiguous.csv") if row["rule"] == "capital"}
         single |= {word for word, kind in kinds().items() if kind == "locations"}
         by_rule = {form: word for word in targets() if word not in single for form in inflections(word)}
-        return by_rule | {word: word for word in targets()} | self.spelt
+        return by_rule | {word: word for word in targets()} | self.own_forms
 
     @cached_property
     def whole(self) -> dict[str, str]:
@@ -266,8 +266,8 @@ class TargetList:
     def substrings(self) -> dict[str, re.Pattern[str]]:
         """Own target -> a regular expression for its forms, also within words."""
         forms: dict[str, list[str]] = {target.word: [target.word] * target.is_listed for target in self.own}
-        for form in sorted(self.spelt, key=lambda form: (-len(form), form)):
-            forms[self.spelt[form]].append(form)
+        for form in sorted(self.own_forms, key=lambda form: (-len(form), form)):
+            forms[self.own_forms[form]].append(form)
         return {word: re.compile(anywhere(written)) for word, written in forms.items()}
 
     @cached_property
@@ -278,19 +278,19 @@ class TargetList:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Own target -> its kind, where one is given or it is a profession."""
-        found = {t.word: t.kind or ("professions" if t.category == "profession" else None) for t in self.own}
-        return {word: kind for word, kind in found.items() if kind}
+        kind_of = {t.word: t.kind or ("professions" if t.category == "profession" else None) for t in self.own}
+        return {word: kind for word, kind in kind_of.items() if kind}
 
     @cached_property
     def clusters(self) -> dict[str, str]:
         """Target -> the word it is an inflection of, as given or by rule: trans women -> trans woman."""
-        found, seen = dict(clusters()), {word: word for word in targets()}
+        cluster_of, word_of = dict(clusters()), {word: word for word in targets()}
         for target in self.own:
-            known = [seen[form] for form in sorted(target.written) if form in seen and seen[form] != target.word]
-            if target.cluster or (known and not target.is_listed):
-                found[target.word] = target.cluster or found.get(known[0], known[0])
-            seen |= {form: target.word for form in spellings(target.word) if form not in seen}
-        return found
+            words = [word_of[form] for form in sorted(target.written) if word_of.get(form, target.word) != target.word]
+            if target.cluster or (words and not target.is_listed):
+                cluster_of[target.word] = target.cluster or cluster_of.get(words[0], words[0])
+            word_of = dict.fromkeys(spellings(target.word), target.word) | word_of  # earlier words keep their forms
+        return cluster_of
 
     @cached_property
     def digest(self) -> str:
@@ -309,9 +309,9 @@ class TargetList:
 
     def with_words(self, words: Sequence[str]) -> "TargetList":
         """The list with further words as targets without other facts."""
-        mine = {target.word for target in self.own}
-        own = list_of(as_targets([word for word in words if word not in mine])).own
-        return TargetList((*self.own, *own))
+        listed = {target.word for target in self.own}
+        further = list_of(as_targets([word for word in words if word not in listed])).own
+        return TargetList((*self.own, *further))
 
     @property
     def own_table(self) -> pl.DataFrame:
@@ -324,11 +324,11 @@ class TargetList:
         lower = text.str.to_lowercase()
         if not literal:
             return lower.replace(self.whole)
-        if not self.spelt:
+        if not self.own_forms:
             return lower
         bare = unhyphenated_column(text)
         own = [
-            form.replace_strict(self.spelt, default=None, return_dtype=pl.String)
+            form.replace_strict(self.own_forms, default=None, return_dtype=pl.String)
             for form in (bare, bare.str.replace(ARTICLE, ""))
         ]
         return pl.coalesce(*own, lower)
@@ -336,22 +336,22 @@ class TargetList:
     def named(self, text: str) -> str:
         """The target that a single text names, with underscores as blanks; see target_of."""
         bare = unhyphenated(text)
-        return self.spelt.get(bare) or self.spelt.get(re.sub(ARTICLE, "", bare)) or plain(text)
+        return self.own_forms.get(bare) or self.own_forms.get(re.sub(ARTICLE, "", bare)) or plain(text)
 
     def found_in(self, texts: pl.Series, among: Sequence[str], literal: bool = True) -> pl.DataFrame:
         """The places of the texts that name one of these targets (at, target), in their order: the paper's as whole
         words, with `literal` without plurals, own ones in all their forms; of two that overlap the one that begins
         first, and of those that begin together the longest."""
         words = texts.str.to_lowercase().str.extract_all(self.pattern_among(among, literal))
-        places = pl.DataFrame({"at": pl.arange(len(texts), dtype=pl.UInt32, eager=True), "target": words})
-        found = places.filter(pl.col("target").list.len() > 0).explode("target")
-        forms = found["target"].unique().to_list()
+        texts_with_forms = pl.DataFrame({"target": words}).with_row_index("at").filter(pl.col("target").list.len() > 0)
+        places = texts_with_forms.explode("target")
+        forms = places["target"].unique().to_list()
         named = [self.named(form) if literal else self.every_form.get(unhyphenated(form), form) for form in forms]
-        return found.with_columns(pl.col("target").replace(forms, named))
+        return places.with_columns(pl.col("target").replace(forms, named))
 
     def pattern_among(self, among: Sequence[str], literal: bool = True) -> str:
         """A regular expression for these targets in texts."""
-        words, forms = set(among), self.spelt if literal else self.every_form
+        words, forms = set(among), self.own_forms if literal else self.every_form
         own = frozenset(form for form, word in forms.items() if word in words)
         return pattern(own, frozenset(word for word in among if word in targets()) if literal else frozenset())
 
@@ -366,11 +366,11 @@ def list_of(chosen: pl.DataFrame | str | Path | Sequence[str]) -> TargetList:
     targets."""
     frame = chosen if isinstance(chosen, pl.DataFrame) else choose_targets(chosen)
     facts = ("group", "cluster", "kind")
-    found = [
+    rows = [
         Target(row["target"], row["category"], tuple(row.get("forms") or ()), *map(row.get, facts))
         for row in frame.iter_rows(named=True)
     ]
-    own = tuple(target for target in found if target != Target(target.word, targets().get(target.word, "")))
+    own = tuple(target for target in rows if target != Target(target.word, targets().get(target.word, "")))
     given = {word: word for word in (*targets(), *(target.word for target in own))}
     for target in own:
         for form in target.forms:
@@ -438,14 +438,14 @@ def in_sense(target: pl.Expr, sense: pl.Expr) -> pl.Expr:
 def ambiguity_notice(statements: pl.DataFrame) -> list[str]:
     """A notice of the percentage of statements whose target is ambiguous, with these targets, the most frequent first.
     statements: columns target and statements, their number."""
-    known = pl.DataFrame(list(ambiguous().items()), ["target", "other"], orient="row")
-    found = statements.select("target", "statements").join(known, on="target").filter(pl.col("statements") > 0)
-    if found.is_empty():
+    meanings = pl.DataFrame(list(ambiguous().items()), ["target", "other"], orient="row")
+    counts = statements.select("target", "statements").join(meanings, on="target").filter(pl.col("statements") > 0)
+    if counts.is_empty():
         return []
-    percentage = 100 * int(found["statements"].sum()) / int(statements["statements"].sum())
-    ordered = found.sort("statements", "target", descending=[True, False]).iter_rows()
-    said = named([f"{target} {count:,} ({other})" for target, count, other in ordered])
+    percentage = 100 * int(counts["statements"].sum()) / int(statements["statements"].sum())
+    ordered = counts.sort("statements", "target", descending=[True, False]).iter_rows()
+    words = named([f"{target} {count:,} ({other})" for target, count, other in ordered])
     return [
-        f"{percentage:.1f} % of statements are about a word that can mean something else: {said}. "
+        f"{percentage:.1f} % of statements are about a word that can mean something else: {words}. "
         "Read some of them, or leave the words out with recipe.targets=FILE.csv."
     ]
