@@ -24,8 +24,6 @@ OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading 
 SEAL = "sha256"  # in a manifest and in a record of a stage: the hash of all other entries
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
-
-
 REMEDY = (
     "free some space, or choose another place with paths.outputs=DIR and paths.cache=DIR. Finished stages are saved; "
     "run the same command to resume."

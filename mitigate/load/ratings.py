@@ -59,13 +59,12 @@ def read_answers(
     for path in paths:
         layout = layout_of(path)
         wanted = {name: Column(names, optional=name in (STATUS, "quality")) for name, names in COLUMNS.items()}
-        wanted["quality"] = replace(wanted["quality"], booleans=True)
         for name in ("label", "quality"):
             chosen = [each for each in layout.lower if each.startswith(name + CHOICE)]
-            wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen))
+            wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen), booleans=True)
             wanted |= {each: Column((each,), optional=True) for each in chosen}
-        answers, found = open_table(path, wanted, layout=layout, remedy=remedy).read()
-        counts += found
+        answers, faults = open_table(path, wanted, layout=layout, remedy=remedy).read()
+        counts += faults
         answers = answers.with_columns(pl.col("^(label|quality)$").str.replace(WHOLE_NUMBER, "$1"))
         for answer in answers.iter_rows(named=True):
             given = {name: (value or "").strip() for name, value in answer.items() if name != "row"}

@@ -20,7 +20,6 @@ from mitigate.triples import SPLITS
 COLUMNS = {"lewd": "sexYN", "offensive": "offensiveYN", "intent": "intentYN", "targeted": "whoTarget"}
 COLUMNS |= {"ingroup": "speakerMinorityYN"}
 """The published columns of the classifications, in the order of equation 1."""
-
 CHOICES = tuple(COLUMNS)
 
 IMPLIED = "frames_test_posts.csv"  # original test posts that annotators found to imply something of a group
@@ -64,10 +63,8 @@ def read_annotations(folder: Path) -> pl.DataFrame:
             facts = (path.name, part, text, key, unit, *map(_choices(path, row).get, CHOICES))
             rows += [(*facts, *texts) for texts in _texts(row)]
     if not rows:
-        allowed = (
-            f"{ALLOWED}, or files with the published columns, named or in folders by split: train, validation, test"
-        )
-        raise MitigateError(f"{folder} has no file of the corpus; allowed: {allowed}")
+        others = "files with the published columns, named or in folders by split: train, validation, test"
+        raise MitigateError(f"{folder} has no file of the corpus; allowed: {ALLOWED}, or {others}")
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 

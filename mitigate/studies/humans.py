@@ -213,7 +213,7 @@ def write_survey(
     write(folder / "survey" / "statements.csv", items.write_csv())
     write(folder / POOL, as_parquet(pool.join(shared(pool), on=CELL, how="semi", nulls_equal=True)))
     if target_list.own:
-        write(folder / OF_A_RUN, target_list.own_table.write_csv())
+        write(folder / OF_A_RUN, target_list.table().write_csv())
     sizes = {"items": items.height, "raters": raters, "hours": round(items.height * raters * SECONDS / 3600, 1)}
     return {"name": name, **sizes, "parts": -(-items.height // about["daily"]), **about}
 

@@ -61,24 +61,20 @@ def read_predicates() -> pl.DataFrame:
 def identity_forms() -> frozenset[str]:
     """The forms of the terms in texts: term and plural, and for a word that names people by itself that word too; with
     hyphens or without."""
-    found: set[str] = set()
+    forms: set[str] = set()
     for term, plural, alone in read_terms().select("term", "plural", "alone").iter_rows():
         phrases = [term, plural, *([alone, f"{alone} person", f"{alone} people"] if alone else [])]
-        found.update(written for phrase in phrases for written in spellings(phrase))
-    return frozenset(found)
+        forms.update(written for phrase in phrases for written in spellings(phrase))
+    return frozenset(forms)
 
 
 def identity_texts(mask: str) -> pl.DataFrame:
     """Every term in every frame, and every frame with its identity phrase replaced by the mask (columns TEXTS)."""
-    of_frame = ("frame", "split", "pair", "number", "polarity", "negated")
+    frames = read_frames().select("frame", "split", "pair", "number", "polarity", "negated").rows()
     rows = list[tuple]()
-    frames = [
-        (frame["frame"], tuple(frame[name] for name in of_frame)) for frame in read_frames().iter_rows(named=True)
-    ]
-    for term in read_terms().iter_rows(named=True):
-        about = (term["term"], term["axis"], term["split"])
-        rows += [(filled(frame, term["term"], term["plural"]), *about, *facts) for frame, facts in frames]
-    rows += [(masked(frame, mask), MASKED, None, None, *facts) for frame, facts in frames]
+    for term, plural, axis, split in read_terms().select("term", "plural", "axis", "split").iter_rows():
+        rows += [(filled(frame[0], term, plural), term, axis, split, *frame) for frame in frames]
+    rows += [(masked(frame[0], mask), MASKED, None, None, *frame) for frame in frames]
     return pl.DataFrame(rows, schema=TEXTS, orient="row")
 
 

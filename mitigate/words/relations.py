@@ -43,17 +43,11 @@ class Relation:
 def relations() -> dict[str, Relation]:
     """All relations by name: COMeT's 34 in the order the model knows them, twelve more of ConceptNet, and the 14 that
     only ATOMIC has."""
-    return {
-        row["relation"]: Relation(
-            row["relation"],
-            row["phrase"],
-            row["neutral_phrase"],
-            row["comet_words"],
-            row["in_comet"] == "1",
-            int(row["train100k"]),
-        )
-        for row in rows_of("relations.csv")
-    }
+    by_name = dict[str, Relation]()
+    for row in rows_of("relations.csv"):
+        name, in_comet, train100k = row["relation"], row["in_comet"] == "1", int(row["train100k"])
+        by_name[name] = Relation(name, row["phrase"], row["neutral_phrase"], row["comet_words"], in_comet, train100k)
+    return by_name
 
 
 def with_own(own: Iterable[Relation]) -> dict[str, Relation]:
@@ -115,9 +109,8 @@ def prompt_phrases(wording: str, further: Iterable[Relation] = (), *, comet: boo
     Raises MitigateError for an unknown wording."""
     if wording not in WORDINGS:
         raise one_of("model.relation", wording, WORDINGS)
-    return {
-        relation.name: WORDINGS[wording](relation) for relation in (*(comet_relations() if comet else ()), *further)
-    }
+    prompted = [*(comet_relations() if comet else ()), *further]
+    return {relation.name: WORDINGS[wording](relation) for relation in prompted}
 
 
 # Events
@@ -160,13 +153,12 @@ def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
     """The events ("event", "blank") that name a target of this category and kind (targets.KINDS): "the lawyer goes to
     work". Empty for relations of an "object", which have the target itself as head."""
     given = {"target": target, "kind": kind, "category": category}
-    subject = next(
-        (row["subject"] for row in rows_of("event_subjects.csv") if all(row[by] in ("", given[by]) for by in given)), ""
-    )
+    rows = [row for row in rows_of("event_subjects.csv") if all(row[by] in ("", given[by]) for by in given)]
+    subject = rows[0]["subject"] if rows else ""
     agent = "yes" if subject else "no"
     named = subject.replace(PLACE, target) or target
-    rows = [row for row in rows_of("event_frames.csv") if (row["heads"], row["agent"]) == (heads, agent)]
-    return [row["event"].replace(PLACE, named) for row in rows]
+    frames = [row for row in rows_of("event_frames.csv") if (row["heads"], row["agent"]) == (heads, agent)]
+    return [frame["event"].replace(PLACE, named) for frame in frames]
 
 
 def as_one_person(masked: pl.Expr) -> pl.Expr:

@@ -297,9 +297,10 @@ class TargetList:
         """The hash that represents it in fingerprints."""
         return sha256(json.dumps([asdict(target) for target in self.own]).encode()).hexdigest()
 
-    def table(self, chosen: pl.DataFrame) -> pl.DataFrame:
-        """Chosen targets with all their facts, as in a CSV file that choose_targets reads."""
+    def table(self, chosen: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Chosen targets, by default the run's own, with all facts, as in a CSV file that choose_targets reads."""
         own = {target.word: target for target in self.own}
+        chosen = as_targets({target.word: target.category for target in self.own}) if chosen is None else chosen
         rows = [own.get(word) or Target(word, category) for word, category in chosen["target", "category"].iter_rows()]
         return pl.DataFrame(
             [(t.word, t.category, "; ".join(t.forms) or None, t.group, t.cluster, t.kind) for t in rows],
@@ -312,11 +313,6 @@ class TargetList:
         listed = {target.word for target in self.own}
         further = list_of(as_targets([word for word in words if word not in listed])).own
         return TargetList((*self.own, *further))
-
-    @property
-    def own_table(self) -> pl.DataFrame:
-        """The run's own targets with all their facts, as `table`."""
-        return self.table(as_targets({target.word: target.category for target in self.own}))
 
     def target_of(self, text: pl.Expr, literal: bool = True) -> pl.Expr:
         """The target that a text names, in lower case; any other text in lower case. literal: whether the paper's
@@ -398,11 +394,8 @@ NO_NOUN = ("v", "r")  # parts of speech of ConceptNet that no target is: verb, a
 @cache
 def ambiguous(rule: str = "") -> dict[str, str]:
     """Target -> another meaning that no rule excludes; with a rule, all targets that it is for."""
-    return {
-        row["target"]: row["other"]
-        for row in rows_of("ambiguous.csv")
-        if (row["rule"] == rule if rule else row["other"])
-    }
+    rows = [row for row in rows_of("ambiguous.csv") if (row["rule"] == rule if rule else row["other"])]
+    return {row["target"]: row["other"] for row in rows}
 
 
 @cache
