@@ -42,8 +42,8 @@ def did_you_mean(given: object, known: Iterable[object]) -> str:
 def nearest(given: str, known: Iterable[str]) -> str | None:
     """The known name with the most similar spelling, whatever the case; None where none is similar."""
     names = {name.casefold(): name for name in known}
-    found = get_close_matches(given.casefold(), names, n=1, cutoff=NEAR)
-    return names[found[0]] if found else None
+    matches = get_close_matches(given.casefold(), names, n=1, cutoff=NEAR)
+    return names[matches[0]] if matches else None
 
 
 # Texts from outside
@@ -61,7 +61,7 @@ _SHORTENED = re.compile(r"\b(?:(?i:mr|mrs|ms|dr|prof|jr|sr|vs|e\.g|i\.e)|[A-HJ-Z
 
 def escaped(text: str) -> str:
     """The text with control characters escaped as in Python: for a terminal."""
-    return STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
+    return STEERING.sub(lambda match: ascii(match.group())[1:-1], text)
 
 
 def counted(number: int, noun: str) -> str:
@@ -83,7 +83,7 @@ def portable(command: str) -> str:
 
 def literal(text: str) -> str:
     """A text that stays as it is where a configuration is resolved, also if it looks like ${oc.env:HOME}."""
-    return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)
+    return re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", text)
 
 
 def spelt(value: Any) -> str:
@@ -115,12 +115,12 @@ def readable(text: str) -> str:
 def whole_sentences(text: str) -> list[str]:
     """The sentences of a text, in one line each, without an unfinished last one, as where a generator was cut, and
     without marks that have no words."""
-    found, start = [], 0
+    sentences, start = list[str](), 0
     for end in _END.finditer(text):
         sentence = " ".join(text[start : end.end()].split())
         if _SHORTENED.search(sentence):
             continue
         start = end.end()
         if re.search(r"\w", sentence):
-            found.append(sentence)
-    return found
+            sentences.append(sentence)
+    return sentences

@@ -16,7 +16,6 @@ ROLES = ("sentiment", "regard")
 TEMPLATES = ("paper", "neutral")
 """The wordings of relations in labelled statements: the paper's, or one whose phrases have no sentiment."""
 
-
 TRIPLES = {
     "row": pl.UInt32,  # line in the source file, from 1
     "split": pl.String,  # train, dev or test
@@ -50,7 +49,6 @@ PROBED = {
     "log_prob": pl.Float32,  # summed over the tail's tokens, its end token included
     "score": pl.Float32,  # log_prob / number of tokens, by which beams are ranked
 }
-
 
 IMPLIES = ", implies: "
 """The separator in a ledger's reason before a scorer's explanation, which ends the reason."""
@@ -143,7 +141,7 @@ def fold_other(labels: np.ndarray) -> np.ndarray:
     return np.where(labels == OTHER, NEUTRAL, labels)
 
 
-def most_say(votes: pl.Series) -> np.ndarray:
+def majority_labels(votes: pl.Series) -> np.ndarray:
     """The label of most raters of each statement, from lists of votes, (n,); neutral where none leads."""
     labels = (PREJUDICE, NEUTRAL, FAVOURITISM)
     counts = np.column_stack([votes.list.count_matches(label).to_numpy() for label in labels])

@@ -36,10 +36,10 @@ def verbalise(
         target = pl.when(head.is_in(words)).then(head).when(tail.is_in(words)).then(tail)
         category = target.replace_strict(target_list.categories, default=None, return_dtype=pl.String)
         triples = triples.with_columns(target=target, category=category)
-    ways = {"statement": "phrase", "masked_neutral": "neutral_phrase"}
+    wordings = {"statement": "phrase", "masked_neutral": "neutral_phrase"}
     sentences = triples
-    for column, way in ways.items():
-        phrases = {name: getattr(relation, way) for name, relation in with_own(own_relations).items()}
+    for column, wording in wordings.items():
+        phrases = {name: getattr(relation, wording) for name, relation in with_own(own_relations).items()}
         phrase = pl.col("relation").replace_strict(phrases, return_dtype=pl.String)
         text = pl.concat_str("head", phrase, "tail", separator=" ").str.strip_chars()
         sentences = sentences.with_columns(text.alias(column))
@@ -67,8 +67,8 @@ def mask_column(column: str, masking: Masking, target_list: TargetList = PAPER) 
         text, target = row[column], row["target"]
         if target is None:
             return text
-        own = target_list.substrings.get(target)
-        return own.sub(MASK, text) if own else text.replace(target, MASK)
+        pattern = target_list.substrings.get(target)
+        return pattern.sub(MASK, text) if pattern else text.replace(target, MASK)
 
     if masking == "paper":
         return pl.struct(column, "target").map_elements(as_in_the_paper, return_dtype=pl.String)

@@ -39,13 +39,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_names_the_write(tmp_path, mo
     path = tmp_path / "metrics.json"
     write(path, b"old")
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(MitigateError, match="No space left on device"):
-        write(path, b"new")
+    refuses(MitigateError, "No space left on device", write, path, b"new")
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["metrics.json"]
     monkeypatch.setattr(Path, "unlink", refuse)  # an error of the tidying behind it is not named
-    with pytest.raises(MitigateError, match=r"metrics.json \(No space left on device\); free some space, or choose"):
-        write(path, b"new")
+    refuses(MitigateError, r"metrics.json \(No space left on device\); free some space, or choose", write, path, b"new")
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ OF_HARMS = [(1, "court house", "AtLocation", "italy"), *((row, "nurse", "IsA", "
 UNSAID = "2 triples left out, whose relation has no phrase: ExternalURL 1, dbpedia 1"
 STATEMENTS = "row target category statement"
 S, T = statements, triples
-DUMP, TRIPLE, TERM = corpus.dump, "head relation tail", "term statement"
+DUMP, TRIPLE, TERM, ROW = corpus.dump, "head relation tail", "term statement", "row head relation tail"
 OF_MIXED = [(1, "african american", "CapableOf", "win case", "n/wn", "")]
 LEFT = [NEITHER, ONE_END.format("2 rows"), UNKNOWN.format("dbpedia")]
 MINE_LABELLED = partial(S.load, label_column="mine")
@@ -136,19 +136,12 @@ READ: list[tuple[Any, str, Any, str, list[tuple], list[str]]] = [
     (T.atomic, "a.jsonl", WIDE, f"split {TRIPLE}", OF_WIDE, EMPTY),
     (T.load, "prefixed.tsv", PREFIXED, "relation", [("xReact",), ("HasA",), ("xWant",)], []),
     (T.load, "cskg.tsv", KGTK.format("barrister|lawyer"), TRIPLE, [("lawyer", "IsA", "person")], TWO_NODES),
-    (T.generations, "some.jsonl", GENERATED, f"row {TRIPLE}", OF_GENERATED, NOTHING),
+    (T.generations, "some.jsonl", GENERATED, ROW, OF_GENERATED, NOTHING),
     (partial(T.generations, top=1), "a.jsonl", [PUBLISHED, KOGITO], "tail", [("happy",), ("to find money",)], []),
     (S.load, "mine.tsv", MINE, STATEMENTS, OF_MINE, []),
     (MINE_LABELLED, "mine.tsv", HEADED, f"{STATEMENTS} mine", OF_HEADED, []),
     (BY_PLACE, "mine.tsv", "nurse\t-1\tcares\n", "regard", [(-1,)], []),
-    (
-        lambda path: S.harms_conceptnet(str(Path(path).parents[1])),
-        S.CONCEPTNET,
-        HARMS,
-        f"row {TRIPLE}",
-        OF_HARMS,
-        [UNSAID],
-    ),
+    (lambda path: S.harms_conceptnet(str(Path(path).parents[1])), S.CONCEPTNET, HARMS, ROW, OF_HARMS, [UNSAID]),
 ]
 
 
@@ -517,8 +510,7 @@ def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monk
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
-    with pytest.raises(MitigateError, match="data.root=.*absent: train100k.txt is neither in this folder"):
-        corpus.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
+    refuses(MitigateError, "data.root=.*absent: train100k.txt is neither", corpus.find, f"{tmp_path}/absent", None)
 
     def unreachable(*_: object, **__: object) -> str:
         raise ConnectionError("no route")
@@ -546,12 +538,8 @@ def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monke
     monkeypatch.setattr("pooch.retrieve", retrieve)
     refuses(MitigateError, "has the wrong content: SHA-256 .*run the command again", corpus.load, cache=str(tmp_path))
     assert list((tmp_path / "conceptnet100k").iterdir()) == []
-    lines = {name: content.splitlines() for name, content in FILES.items()}
-    frames = {
-        name: pl.DataFrame([line.split("\t")[:3] for line in each], schema=["relation", "head", "tail"], orient="row")
-        for name, each in lines.items()
-    }
-    sums = {name: corpus.sha256_of_triples(frame) for name, frame in frames.items()}
+    triples = {name: read_triples(fill(tmp_path / "a") / name, split).rows for name, split in corpus.SPLITS.items()}
+    sums = {name: corpus.sha256_of_triples(rows) for name, rows in triples.items()}
     monkeypatch.setattr(corpus, "SHA256_OF_TRIPLES", sums)
     assert corpus.load(cache=str(tmp_path)).rows.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
@@ -569,7 +557,6 @@ def test_the_real_files_have_the_known_content(real_data: Path) -> None:
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 with_cases = pytest.mark.skipif(not CASES.is_dir(), reason="needs ../shared/cases")
 LENIENT = partial(triples.load, on_bad_line="skip")
-TRIPLE = "head relation tail"
 
 
 def senses(path: str) -> list[tuple[str, str]]:
@@ -615,5 +602,4 @@ REFUSED_CASES: list[tuple[str, Callable[[str], Any], str]] = [
 @with_cases
 @pytest.mark.parametrize(("name", "read", "message"), REFUSED_CASES)
 def test_a_file_is_refused_with_what_to_do(name: str, read: Callable[[str], Any], message: str) -> None:
-    with pytest.raises(MitigateError, match=message.replace("{", r"\{")):
-        read(str(CASES / name))
+    refuses(MitigateError, message.replace("{", r"\{"), read, str(CASES / name))

@@ -11,7 +11,7 @@ from mitigate.measure import agreement as confusion
 from mitigate.measure.agreement import auc, auc_of_a_rater, classification, fleiss_of, fleiss_sums
 from mitigate.measure.intervals import Bootstrap
 from mitigate.studies.humans import prediction_powered, ratings_needed
-from mitigate.triples import fold_other, most_say
+from mitigate.triples import fold_other, majority_labels
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(
@@ -32,7 +32,7 @@ def kappa(counts: np.ndarray) -> float:
 def test_majorities() -> None:
     """A tie is neutral."""
     votes = pl.Series([[-1, 0, -1], [1, 1, 1], [-1, 0, 1], [-1, 1, -1, 1]], dtype=pl.List(pl.Int8))
-    assert most_say(votes).tolist() == [-1, 1, 0, 0]
+    assert majority_labels(votes).tolist() == [-1, 1, 0, 0]
     assert fold_other(np.array([-1, 0, 1, 2])).tolist() == [-1, 0, 1, 0]
 
 

@@ -13,7 +13,7 @@ from mitigate.load.statements import LABELS as STATEMENT_LABELS
 from mitigate.load.statements import WHOLE_NUMBER
 from mitigate.load.stream import Counts, OnBadLine, describe, first, report
 from mitigate.load.table import Column, layout_of, open_lines, open_table
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, most_say
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, majority_labels
 from mitigate.verbalise import mask_column
 from mitigate.words.relations import parse_sentence
 from mitigate.words.targets import clusters, target_of, targets
@@ -167,7 +167,7 @@ def describe_rated(crowd: pl.DataFrame) -> pl.DataFrame:
         rows.append((target, targets().get(target or ""), words.get(target or "", target or text), head, tail, worded))
     names = ("target", "category", "cluster", "head", "tail", "worded")
     about = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
-    most = pl.Series("most", most_say(crowd["votes"]), pl.Int8)
+    most = pl.Series("most", majority_labels(crowd["votes"]), pl.Int8)
     return pl.concat([crowd.with_columns(most), about], how="horizontal").with_columns(
         mask_column("sentence", "token").alias("masked"), mask_column("worded", "token").alias("masked_neutral")
     )

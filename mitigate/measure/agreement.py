@@ -25,7 +25,7 @@ from mitigate.triples import (
     LabelCache,
     Scorer,
     fold_other,
-    most_say,
+    majority_labels,
 )
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
@@ -241,7 +241,7 @@ def measure_agreement(
     labels = labels.with_columns(pl.lit(NEUTRAL, dtype=pl.Int8).alias(ALWAYS_NEUTRAL))
     for (resource,), rows in labels.group_by("resource", maintain_order=True):
         ratings, sizes = rows["votes"].explode().to_numpy(), rows["votes"].list.len().to_numpy()
-        most = most_say(rows["votes"])
+        most = majority_labels(rows["votes"])
         for scorer in (*scorers, ALWAYS_NEUTRAL):
             label = fold_other(rows[scorer].to_numpy())
             for against, figures in (
