@@ -510,7 +510,7 @@ def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monk
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
-    refuses(MitigateError, "data.root=.*absent: train100k.txt is neither", corpus.find, f"{tmp_path}/absent", None)
+    refuses(MitigateError, "absent: train100k.txt is neither", corpus.find, f"{tmp_path}/absent", f"{tmp_path}/cache")
 
     def unreachable(*_: object, **__: object) -> str:
         raise ConnectionError("no route")

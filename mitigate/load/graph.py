@@ -174,7 +174,7 @@ def published(
         try:
             with tarfile.open(place / archive) as packed:
                 files = {Path(one.name).name: packed.extractfile(one) for one in packed if one.isreg()}
-                contents = {name: file.read() for name in FILES if (file := files[name])}
+                contents = {name: member.read() for name in FILES if (member := files[name])}
         except (OSError, EOFError, KeyError, tarfile.TarError, zlib.error) as error:
             lacks = f"is damaged or lacks one of {', '.join(FILES)} ({error})"
             raise MitigateError(f"{place / archive} {lacks}; get it again from {upstream}") from error

@@ -63,8 +63,8 @@ def read_answers(
             chosen = [each for each in layout.lower if each.startswith(name + CHOICE)]
             wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen), booleans=True)
             wanted |= {each: Column((each,), optional=True) for each in chosen}
-        answers, faults = open_table(path, wanted, layout=layout, remedy=remedy).read()
-        counts += faults
+        answers, file_counts = open_table(path, wanted, layout=layout, remedy=remedy).read()
+        counts += file_counts
         answers = answers.with_columns(pl.col("^(label|quality)$").str.replace(WHOLE_NUMBER, "$1"))
         for answer in answers.iter_rows(named=True):
             given = {name: (value or "").strip() for name, value in answer.items() if name != "row"}
