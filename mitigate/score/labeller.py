@@ -149,22 +149,21 @@ def driving_words(
 def with_identity_words(
     statements: pl.DataFrame,
     scorers: Sequence[Scorer],
-    target_list: TargetList | None = PAPER,
+    target_list: TargetList = PAPER,
     *,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """Add {scorer}_identity to labelled statements (masked, and each scorer's labels): the identity words that a label
     depends on, in lower case; null where the label stays the same once all of them are masked.
 
-    The words are the identity terms of data/identity and the targets of the list that the masking has left; without a
-    list, the terms that are not targets of the paper."""
-    forms = identity_forms() | target_list.forms if target_list else identity_forms() - PAPER.forms
-    words, masked = pattern(forms).removeprefix("(?i)"), statements["masked"]
-    rows = masked.str.contains(f"(?i){words}").arg_true()
-    texts = masked.gather(rows)
-    named = texts.str.to_lowercase().str.extract_all(words).list.unique(maintain_order=True).list.join(", ")
-    without = texts.str.replace_all(rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
+    The words are the identity terms of data/identity and the targets of the list, in the text that the scorer reads."""
+    words = pattern(identity_forms() | target_list.forms).removeprefix("(?i)")
     for scorer in scorers:
+        texts = text_for(scorer, statements)
+        rows = texts.str.contains(f"(?i){words}").arg_true()
+        texts = texts.gather(rows)
+        named = texts.str.to_lowercase().str.extract_all(words).list.unique(maintain_order=True).list.join(", ")
+        without = texts.str.replace_all(rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
         before = fold_other(statements[scorer.name].gather(rows).to_numpy())
         after = fold_other(label_column(without, scorer, cache).label)
         depends = np.full(statements.height, None, dtype=object)
