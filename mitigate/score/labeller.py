@@ -7,13 +7,13 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, did_you_mean
 from mitigate.score.base import ENDINGS, IDENTITY
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer, fold_other, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 from mitigate.words.identity_terms import identity_forms
-from mitigate.words.relations import Relation
+from mitigate.words.relations import Relation, with_own
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import pattern
 
@@ -59,18 +59,28 @@ def label_statements(
     table: triples (head, relation, tail), which are labelled in both wordings, or sentences (statement; for
     masking="paper" also target). target_list: the demographic words that are masked. own_relations: relations that are
     not the project's. explain: also the words that drove each label ({scorer}_words), and the identity words that it
-    depends on ({scorer}_identity). Raises MitigateError for an unknown masking, a table without these columns, and
-    scorers of one name or of a column's name."""
+    depends on ({scorer}_identity). Raises MitigateError for an unknown masking or relation, a table without these
+    columns, and scorers of one name or of a column's name."""
     check(masking)
-    needed = ["head", "relation", "tail"] if {"relation", "tail"} <= {*table.columns} else ["statement"]
+    are_triples = {"relation", "tail"} <= {*table.columns}
+    texts = ["head", "relation", "tail"] if are_triples else ["statement"]
+    needed = [*texts, "target"] if masking == "paper" and not are_triples else texts
     if lacking := [name for name in needed if name not in table.columns]:
         raise MitigateError(
             f"the table has no column {lacking[0]!r}; it has {', '.join(table.columns) or 'none'}. It needs head, "
-            "relation and tail, or statement"
+            "relation and tail, or statement (with target for measure.masking=paper)"
         )
-    for name in needed:
-        if table[name].dtype != pl.String or table[name].null_count():
+    for name in texts:
+        if table[name].dtype not in (pl.String, pl.Null) or table[name].null_count():
             raise MitigateError(f"the column {name!r} must hold a text in each row")
+    table = table.cast(dict.fromkeys(texts, pl.String))  # an empty column has the type Null
+    known = with_own(own_relations)
+    for relation in table["relation"].unique(maintain_order=True) if are_triples else ():
+        if relation not in known:
+            raise MitigateError(
+                f"the relation {relation!r} has no phrase: correct its name, or give the phrase in own_relations "
+                f"(mitigate.read_relations){did_you_mean(relation, known)}"
+            )
     masked = mask(table, masking, target_list, own_relations)
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
     return with_identity_words(labels, scorers, target_list, cache=cache) if explain else labels
