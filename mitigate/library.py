@@ -58,7 +58,13 @@ def run(recipe: str = "mitigate", *, path: str | PathLike[str] | None = None, **
         start(config, {"arguments": given, "overrides": given, "sweep": None, "number": None})
     except Exception as error:
         raise _in_words(error) from error
-    return RunResults(config.call.folder)
+    folder = config.call.get("folder")
+    if folder is None:
+        raise MitigateError(
+            f"recipe={recipe} leaves no run folder with these settings, so that there are no results to return; run "
+            "python -m mitigate for recipe=ask, dry_run=true and single texts"
+        )
+    return RunResults(folder)
 
 
 def audit(data: str, *, path: str | PathLike[str] | None = None, **settings: Any) -> RunResults:
@@ -79,21 +85,23 @@ def compare(
 
 def label(rows: pl.DataFrame | Iterable[str], scorers: Iterable[str | Scorer] = ROLES, **more: Any) -> pl.DataFrame:
     """Label texts, or a table of triples (head, relation, tail) or sentences (statement): the rows with `masked` and
-    for each scorer a label (-1 prejudice, 0 neutral, 1 favouritism) and a strength (-1 to 1).
+    for each scorer a label (-1 prejudice, 0 neutral, 1 favouritism, 2 other, which counts as neutral) and a strength
+    (-1 to 1).
 
     scorers: names (`scorer`), or objects of make_scorer. more: further arguments of
-    score.labeller.label_statements."""
-    table = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame({"statement": list(rows)})
-    return label_statements(table, [scorer(one) if isinstance(one, str) else one for one in scorers], **more)
+    score.labeller.label_statements. Raises MitigateError as that does, and for an unknown scorer."""
+    if not isinstance(rows, pl.DataFrame):
+        rows = pl.DataFrame({"statement": [rows] if isinstance(rows, str) else list(rows)})
+    named = [scorers] if isinstance(scorers, str) else scorers
+    return label_statements(rows, [scorer(one) if isinstance(one, str) else one for one in named], **more)
 
 
 def scorer(name: str, **settings: Any) -> Scorer:
     """Build a scorer by its name in conf/score: "sentiment" and "regard", or another such as "crowd2" or "keyword".
     settings: of the group score. Raises MitigateError for an unknown name."""
-    scorers = Scorers(configured(_composed(list(_overrides({"score": settings} if settings else {})))).score)
-    if name in ROLES:
-        return next(one for one in scorers.of_roles if one.name == name)
-    return scorers.named([name], "scorer")[0]
+    no_others = {role: None for role in ROLES if role != name}  # whose networks need not be loaded
+    scorers = Scorers(configured(_composed(list(_overrides({"score": settings | no_others})))).score)
+    return scorers.labelling[0] if name in ROLES else scorers.named([name], "scorer")[0]
 
 
 def policy(name: str, **settings: Any) -> Policy:

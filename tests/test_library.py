@@ -46,8 +46,10 @@ def test_importing_and_sentiment_load_no_heavy_package_and_no_network(tmp_path: 
         from mitigate.score.lexicon import Vader
         labelled = label_statements(mitigate.sample_triples().head(50), [Vader()])
         mitigate.measure_harms(mitigate.apply_policy(mitigate.Drop("mine", ["sentiment"]), labelled))
-        print([name for name in ("torch", "transformers", "hydra", "wandb") if name in sys.modules])"""
-    assert python(tmp_path, "-c", script).splitlines() == ["[]", "[]"]
+        print([name for name in ("torch", "transformers", "hydra", "wandb") if name in sys.modules])
+        mitigate.label(["a kind text"], ["sentiment"])
+        print("torch" in sys.modules)"""
+    assert python(tmp_path, "-c", script).splitlines() == ["[]", "[]", "False"]
 
 
 def test_every_public_name_is_documented_and_typed() -> None:
@@ -121,6 +123,35 @@ def test_a_function_is_a_scorer() -> None:
     scorer = mitigate.make_scorer(count_words, "words")
     found = scorer(["a", "a b", "a b c"])
     assert (scorer.name, found.label.tolist(), found.strength.tolist()) == ("words", [-1, 2, 0], [-1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "fault"),
+    [
+        ([], {}, None),
+        ("the nurse lies", {}, None),
+        (pl.DataFrame({"head": ["a"], "relation": ["Capableof"], "tail": ["b"]}), {}, "no phrase.*mean CapableOf"),
+        (["the nurse lies"], {"masking": "paper"}, "has no column 'target'"),
+        ([None], {}, "the column 'statement' must hold a text in each row"),
+    ],
+)
+def test_rows_are_texts_or_triples_and_others_are_refused(rows, more: dict[str, str], fault: str | None) -> None:
+    if fault is None:
+        assert mitigate.label(rows, "sentiment", **more).height == (1 if rows else 0)
+    else:
+        with pytest.raises(MitigateError, match=fault):
+            mitigate.label(rows, "sentiment", **more)
+
+
+def test_a_scorer_of_a_role_is_the_configured_one() -> None:
+    assert mitigate.scorer("regard", regard="keyword").name == "keyword"
+    with pytest.raises(MitigateError, match="score.regard and score.extra are all empty"):
+        mitigate.scorer("regard", regard=None)
+
+
+def test_a_recipe_without_a_run_folder_has_no_results() -> None:
+    with pytest.raises(MitigateError, match="recipe=labels leaves no run folder"):
+        mitigate.run("labels", texts=["this person lies"], **{"score.regard": None})
 
 
 def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
