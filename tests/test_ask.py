@@ -117,8 +117,12 @@ def test_each_fault_is_one_sentence(more: list[str], fault: str, folder: Path, a
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_classes_that_a_foreign_folder_names_are_not_called(folder: Path) -> None:
+def test_classes_and_addresses_that_a_foreign_folder_names_are_not_used(folder: Path) -> None:
     run, named = open_run(folder), "os.getcwd"
     run.config["score"] = {"sentiment": "one", "regard": None, "scorers": {"one": {"_target_": named}}}
     refuses(MitigateError, f"score.scorers.one.*{named}", lambda: Answers(run)._labeller)
     assert Answers(run, trusted=["collections.Counter"])._build("x", {"_target_": "collections.Counter"}) == {}
+    url, judge = "http://localhost:1/v1", "mitigate.score.judge.Judge"
+    node = {"_target_": judge, "url": url, "name": "mine", "key": "HOME"}
+    refuses(MitigateError, f"x of .* sends texts and a key to {url}", Answers(run, [judge])._build, "x", node)
+    assert Answers(run, trusted=[url])._build("x", node).sends

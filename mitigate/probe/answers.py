@@ -1,8 +1,8 @@
 """The best tails of a finished run for a head and a relation: those that its probe found, or new ones by its generator
 with the settings of its probe, labelled by its own scorers.
 
-A run folder may come from anybody: of the classes that its settings name, only those of the project and those that the
-caller trusts are called."""
+A run folder may come from anybody: of the classes and addresses that its settings name, only the project's scorers and
+what the caller trusts are used."""
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -23,9 +23,9 @@ from mitigate.triples import TEMPLATES, label_columns, role_scorers
 from mitigate.words.relations import comet_relations, name_key, prompt_phrases, relations
 from mitigate.words.targets import TargetList, choose_targets, list_of
 
-OWN_CLASSES = ("mitigate.score.",)
+SCORERS = "mitigate.score."  # the package of the scorers that need no permission
 ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
-PROBED = ("validity.parquet", "statements.parquet")  # labelled tails of the probe; the first has more columns
+TABLES = ("validity.parquet", "statements.parquet")  # labelled tails of the probe; the first has more columns
 TARGETS = "tables/targets.csv"
 ANSWER = ("head", "relation", "rank", "tail", "score", "log_prob", "statement", "masked", "masked_neutral")
 PLAUSIBLE = ("judged_valid", "plausibility")
@@ -35,7 +35,8 @@ LIMITS = {"beams": 10, "top": 10, "max_length": 15}  # of a run whose settings l
 class Answers:
     """Tails of a run for heads and relations. Models are loaded when a question needs them, and stay loaded.
 
-    trusted: dotted names of classes besides the project's that the run's settings may name."""
+    trusted: dotted names of classes besides the project's, and addresses of endpoints, that the run's settings may
+    name."""
 
     def __init__(self, run: FinishedRun, trusted: Collection[str] = ()) -> None:
         self.run, self.trusted = run, trusted
@@ -52,13 +53,13 @@ class Answers:
         head, names = self.target_list.named(head), {name_key(name): name for name in self.relations}
         if (name := names.get(name_key(relation))) is None:
             raise one_of("relation", relation, names.values())
-        found = self.probed.filter(pl.col("head") == head, pl.col("relation") == name)
-        return self.generated(head, name) if found.is_empty() else found.select(self.columns).sort("rank")
+        tails = self.probed.filter(pl.col("head") == head, pl.col("relation") == name)
+        return self.generated(head, name) if tails.is_empty() else tails.select(self.columns).sort("rank")
 
     @cached_property
     def probed(self) -> pl.DataFrame:
         """Tails of the probe with their labels. Raises MitigateError for a damaged table."""
-        return self.run.table(next(name for name in PROBED if name in self.run.files), self.columns)
+        return self.run.table(next(name for name in TABLES if name in self.run.files), self.columns)
 
     @cached_property
     def target_list(self) -> TargetList:
@@ -96,18 +97,18 @@ class Answers:
         if "candidates" in {**policy, **policy.get("second", {})}:
             raise MitigateError(f"{self.run.policy} chooses among generated tails. {ALLOWED}.")
         model, wordings = self._generator
-        how = {name: self.run.setting(f"probe.{name}", default) for name, default in LIMITS.items()}
+        search = {name: self.run.setting(f"probe.{name}", default) for name, default in LIMITS.items()}
         prompt = pl.DataFrame({"target": [head], "category": pl.Series([None], dtype=pl.String)})
-        found = probe_generator(model, prompt, {relation: wordings[relation]}, **how)
-        found = self._labeller.label(found.drop("target", "category"))
+        tails = probe_generator(model, prompt, {relation: wordings[relation]}, **search)
+        tails = self._labeller.label(tails.drop("target", "category"))
         if (node := self.run.setting("score.plausibility")) is not None:
-            found = with_plausibility(found, self._build("score.plausibility", node), NOTHING_CACHED)
-        return found.select(self.columns)
+            tails = with_plausibility(tails, self._build("score.plausibility", node), NOTHING_CACHED)
+        return tails.select(self.columns)
 
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
         """The model, and the text in its prompts for each relation. Raises MitigateError where there is none."""
-        folder, ours = self.run.folder / "model", relations()
+        folder, known = self.run.folder / "model", relations()
         if not self.run.below("model"):
             raise MitigateError(f"{self.run.folder} has no generator: it was not trained (train=false). {ALLOWED}.")
         if self.run.setting("data.relations") is not None:
@@ -121,7 +122,7 @@ class Answers:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
             model = model.bfloat16()
-        return model, prompt_phrases(wording, [ours[name] for name in self.relations if name in ours], comet=False)
+        return model, prompt_phrases(wording, [known[name] for name in self.relations if name in known], comet=False)
 
     @cached_property
     def _labeller(self) -> Any:
@@ -135,19 +136,25 @@ class Answers:
 
     def _build(self, setting: str, node: Any) -> Any:
         """Build the object that a run's settings name by a class and its arguments. Raises MitigateError for a class
-        that is neither the project's nor trusted, or cannot be built."""
+        that is neither a scorer of the project nor trusted, for an address that is not trusted, and for an object that
+        cannot be built."""
         target = node.get("_target_") if isinstance(node, Mapping) else None
-        if not isinstance(target, str) or not (target.startswith(OWN_CLASSES) or target in self.trusted):
+        if not isinstance(target, str) or not (target.startswith(SCORERS) or target in self.trusted):
             raise MitigateError(
                 f"{setting} of {self.run.folder} names {target}, a class outside the project, which is not run without "
                 f"permission. Give the configuration of the run again: --config-dir=DIR score=NAME. {ALLOWED}."
             )
+        if (url := node.get("url")) is not None and url not in self.trusted:
+            raise MitigateError(
+                f"{setting} of {self.run.folder} sends texts and a key to {url}, which is not done without permission. "
+                f"Name the address in your configuration too: score.judge.url={url}. {ALLOWED}."
+            )
         module, _, name = target.rpartition(".")
         arguments = {key: value for key, value in node.items() if key not in ("_target_", *NOT_ARGUMENTS)}
         try:
-            found = getattr(import_module(module), name)
-            if not isinstance(found, type) or not f"{found.__module__}.".startswith(f"{module}."):
+            code = getattr(import_module(module), name)
+            if not isinstance(code, type) or not f"{code.__module__}.".startswith(f"{module}."):
                 raise TypeError("it is not a class of that module")
-            return found(**arguments)
+            return code(**arguments)
         except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:
             raise MitigateError(f"{setting}: {target} cannot be used ({error}). {ALLOWED}.") from error

@@ -25,7 +25,8 @@ def run(config: Config) -> None:
     if config.head is None and config.relation is not None:
         raise MitigateError(f"relation={config.relation} needs a head, as in head=lawyer relation=CapableOf")
     (finished,) = read_runs([config.ask.run], "mitigate", "ask.run")
-    answers = Answers(finished, trusted=[str(node.get("_target_")) for node in config.score.scorers.values()])
+    nodes = config.score.scorers.values()
+    answers = Answers(finished, trusted=[str(node.get(key)) for node in nodes for key in ("_target_", "url")])
     if config.head is not None:
         if config.relation is None:
             raise MitigateError(
