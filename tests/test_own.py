@@ -1,11 +1,13 @@
 """The example of docs/examples/own: a scorer and policies of one's own, by a folder that --config-dir names."""
 
 import importlib
+import math
 import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +91,19 @@ def given(returns: Callable[[pl.DataFrame], object]) -> Given:
     return Given("mine", ["mine"], "paper", returns=returns)
 
 
-@pytest.mark.parametrize("returns", [lambda rows: None, lambda rows: rows.with_columns(weight=-1.0)])
-def test_what_a_class_of_ones_own_returns_is_checked(returns: Callable[[pl.DataFrame], object]) -> None:
+@pytest.mark.parametrize("control", [False, True])
+@pytest.mark.parametrize(
+    "returns",
+    [
+        lambda rows: None,
+        lambda rows: rows.filter(split="test"),
+        lambda rows: rows.select("weight"),
+        *(lambda rows, weight=weight: rows.with_columns(weight=weight) for weight in (-1.0, math.nan, pl.lit(None))),
+    ],
+)
+def test_what_a_class_of_ones_own_returns_is_checked(returns: Callable[[pl.DataFrame], object], control: bool) -> None:
     with pytest.raises(MitigateError, match="policy 'mine': Given.weigh must return its rows in their order"):
-        apply_policy(given(returns), ROWS)
+        apply_policy(replace(given(returns), control=control), ROWS.with_columns(relation=pl.lit("IsA")))
 
 
 def test_a_class_of_ones_own_has_its_random_control(own: pytest.MonkeyPatch) -> None:

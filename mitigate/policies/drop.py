@@ -49,9 +49,22 @@ class Filter(Scored, ABC):
         """The control: the weights of `weigh`, drawn among the triples in the scope of each split and relation."""
         lots = pl.Series("lot", np.random.default_rng(self.seed).permutation(rows.height))
         place = pl.col("lot").rank("ordinal") - 1
-        drawn = self.weigh(rows, target_list).with_columns(lots)
+        drawn = self._weighed(rows, target_list).with_columns(lots)
         drawn = drawn.with_columns(pl.col("weight").sort().gather(place).over(AMONG)).drop("lot")
         return drawn.with_columns(reason=pl.when(pl.col("weight") != 1).then(pl.lit(DRAWN)).otherwise(pl.lit("kept")))
+
+    def _weighed(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        """The result of `weigh`. Raises MitigateError where a class of a user's own returns something else."""
+        ledger = self.weigh(rows, target_list)
+        if isinstance(ledger, pl.DataFrame) and {*rows.columns} <= {*ledger.columns}:
+            weights = ledger["weight"].cast(pl.Float64)
+            are_weights = (weights.is_finite() & (weights >= 0)).fill_null(False).all()
+            if are_weights and ledger["row"].head(rows.height).equals(rows["row"]):
+                return ledger
+        raise MitigateError(
+            f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with a weight of 0 "
+            "or more, and it returned something else"
+        )
 
     def filter(self, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
         """The ledger (Policy.filter). The reason is "kept", or each scorer's finding and, unless that alone removed or
@@ -68,13 +81,7 @@ class Filter(Scored, ABC):
         rows = rows.with_columns(reached=(found != "") & pl.col("in_scope"))
         outside = pl.when(found != "").then(found + ", outside the scope").otherwise(pl.lit("kept"))
         rows = rows.with_columns(reason=pl.when(REACHED).then(found).otherwise(outside))
-        ledger = self.draw(rows, target_list) if self.control else self.weigh(rows, target_list)
-        is_ledger = isinstance(ledger, pl.DataFrame) and ledger["row"].head(rows.height).equals(rows["row"])
-        if not is_ledger or not (ledger["weight"] >= 0).all():
-            raise MitigateError(
-                f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with a weight "
-                "of 0 or more, and it returned something else"
-            )
+        ledger = self.draw(rows, target_list) if self.control else self._weighed(rows, target_list)
         why = [f"{scorer}_why" for scorer in self.scorers if f"{scorer}_why" in rows.columns]
         implied = pl.concat_str(why, separator="; ", ignore_nulls=True) if why else pl.lit("")
         explained = pl.when((pl.col("reason") != "kept") & (implied != "")).then(pl.col("reason") + IMPLIES + implied)
@@ -105,8 +112,8 @@ class Downweight(Filter):
 @dataclass(frozen=True, config=STRICT)
 class Tag(Filter):
     """Trains on all triples, each in the scope after a control token of its label (Korbak et al. 2023), and generates
-    after the neutral one. The
-    ledger's `token` is null outside the scope. Control: the same tokens, permuted within split and relation."""
+    after the neutral one. The ledger's `token` is null outside the scope. Control: the same tokens, permuted within
+    split and relation."""
 
     scope: Annotated[  # the token stands before the head, so that the tail cannot count
         Literal["all", "person_heads"], Field(description="triples that get a token: all, with a person in the head")
