@@ -56,6 +56,8 @@ def test_a_policy_that_drops_everything_is_an_error(labelled: pl.DataFrame) -> N
     policy = Drop("sentiment", ["sentiment"])
     with pytest.raises(MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentim"):
         apply_policy(policy, labelled[[1, 3]])
+    with pytest.raises(MitigateError, match="there is no training triple"):
+        apply_policy(policy, labelled.filter(split="test"))
 
 
 STATEMENTS = [

@@ -146,6 +146,8 @@ def check_left(policy: Policy, ledger: pl.DataFrame) -> None:
     train = ledger.filter(split="train")
     if (train["weight"] > 0).any():
         return
+    if train.is_empty():
+        raise MitigateError("there is no training triple; give triples of the split train")
     counts = train.select(kind_of_reason(pl.col("reason")))["reason"].value_counts()
     raise MitigateError(
         f"policy {policy.name!r} drops every training triple: "
