@@ -25,7 +25,7 @@ class Words:
 
 @dataclass(frozen=True)
 class ShortTails(Filter):
-    """Drops what its scorers find polarised, and gives a triple with a tail of many words half its weight. Its control,
+    """Drops triples that its scorers label as polarised, and halves the weight of others with a long tail. Its control,
     policy.control=true, draws as many triples of each relation for the same weights."""
 
     version = "1"
