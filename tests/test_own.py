@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,16 +92,12 @@ def given(returns: Callable[[pl.DataFrame], object]) -> Given:
     return Given("mine", ["mine"], "paper", returns=returns)
 
 
+RETURNED = [lambda rows: None, lambda rows: rows.filter(split="test"), lambda rows: rows.select("weight")]
+RETURNED += [partial(pl.DataFrame.with_columns, weight=weight) for weight in (-1.0, math.nan, pl.lit(None))]
+
+
 @pytest.mark.parametrize("control", [False, True])
-@pytest.mark.parametrize(
-    "returns",
-    [
-        lambda rows: None,
-        lambda rows: rows.filter(split="test"),
-        lambda rows: rows.select("weight"),
-        *(lambda rows, weight=weight: rows.with_columns(weight=weight) for weight in (-1.0, math.nan, pl.lit(None))),
-    ],
-)
+@pytest.mark.parametrize("returns", RETURNED)
 def test_what_a_class_of_ones_own_returns_is_checked(returns: Callable[[pl.DataFrame], object], control: bool) -> None:
     with pytest.raises(MitigateError, match="policy 'mine': Given.weigh must return its rows in their order"):
         apply_policy(replace(given(returns), control=control), ROWS.with_columns(relation=pl.lit("IsA")))

@@ -29,9 +29,6 @@ from mitigate.recipes.config import build
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
-POLICIES = sorted(path.stem for path in (CONF / "policy").glob("*.yaml"))
-
-
 SHIPPED: dict[str, tuple[type[Policy], dict[str, Any]]] = {
     "none": (Policy, {}),
     "sentiment": (Drop, {"scorers": ["sentiment"]}),
@@ -53,7 +50,7 @@ SHIPPED: dict[str, tuple[type[Policy], dict[str, Any]]] = {
 
 
 def test_each_policy_is_a_small_file_with_all_settings_of_its_class_and_their_defaults() -> None:
-    assert {*SHIPPED, "then"} == set(POLICIES)
+    assert {*SHIPPED, "then"} == {path.stem for path in (CONF / "policy").glob("*.yaml")}
     for name, (kind, values) in SHIPPED.items():
         lines = (CONF / "policy" / f"{name}.yaml").read_text().splitlines()
         assert lines[0].startswith("# "), name
@@ -91,14 +88,9 @@ def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
     lawyer = [("lie", 1, -1), ("win", 2, 1), ("steal", 3, -1), ("eat", 4, 0)]
     rows = [(who, "CapableOf", *tail) for who, tails in (("nurse", nurse), ("lawyer", lawyer)) for tail in tails]
     found = reorder(candidates(*rows), [pl.col("regard").is_in([-1, 1])], top=3)
-    assert found.select("target", "tail", "rank", "beam_rank").rows() == [
-        ("nurse", "work", 1, 2),
-        ("nurse", "eat", 2, 4),
-        ("nurse", "lie", 3, 1),
-        ("lawyer", "eat", 1, 4),
-        ("lawyer", "lie", 2, 1),
-        ("lawyer", "win", 3, 2),
-    ]
+    first, second = ([("work", 1, 2), ("eat", 2, 4), ("lie", 3, 1)], [("eat", 1, 4), ("lie", 2, 1), ("win", 3, 2)])
+    assert found.select("tail", "rank", "beam_rank").rows() == first + second
+    assert found["target"].to_list() == ["nurse"] * 3 + ["lawyer"] * 3
     assert dict(found.drop("beam_rank").schema) == PROBED
     assert found["score"].to_list() == [-2, -4, -1, -4, -1, -2]
 

@@ -1,4 +1,4 @@
-"""The base of all policies, which keeps everything; the findings of scorers in triples and tails."""
+"""The base of all policies, which keeps everything, and of those that read the labels of triples and tails."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -41,15 +41,13 @@ class Policy:
         except ValidationError as error:
             if not hasattr(values, "args"):  # no call, but a value in place of a policy
                 raise
-            given = {
-                **dict(zip((field.name for field in fields(cls)), values.args, strict=False)),
-                **(values.kwargs or {}),
-            }
+            names = (field.name for field in fields(cls))
+            given = dict(zip(names, values.args, strict=False)) | (values.kwargs or {})
             raise WrongError(faults_of(cls, given, error)) from None
 
     @property
     def parts(self) -> tuple["Policy", ...]:
-        """Itself; the two policies that a policy is made of."""
+        """The policy itself, or the parts of the two policies that it is made of."""
         return (self,)
 
     @property
@@ -59,7 +57,7 @@ class Policy:
 
     @property
     def filters(self) -> bool:
-        """Return whether the generator is trained on anything but all triples with equal weights."""
+        """Return whether the policy changes the training triples: drops, weighs, adds or marks some."""
         return any(type(part).filter is not Policy.filter for part in self.parts)
 
     def tags(self, target_list: TargetList = PAPER) -> str | None:
@@ -99,37 +97,37 @@ class Scored(Policy):
         """The columns of labels and of strengths that it reads, by scorer."""
         return [label_columns(scorer, self.template) for scorer in self.scorers]
 
-    def found(self) -> pl.Expr:
-        """Each scorer's finding, such as "sentiment +1, regard -1"; "" where all are neutral."""
-        said = []
+    def finding(self) -> pl.Expr:
+        """The polarised labels by scorer, such as "sentiment +1, regard -1"; "" where all are neutral."""
+        findings = []
         for scorer, (label, _) in zip(self.scorers, self.columns, strict=True):
             sign = pl.when(pl.col(label) == PREJUDICE).then(pl.lit("-1")).otherwise(pl.lit("+1"))
-            said.append(pl.when(_polar(label)).then(pl.concat_str(pl.lit(f"{scorer} "), sign)))
-        return pl.concat_str(said, separator=", ", ignore_nulls=True)
+            findings.append(pl.when(_is_polar(label)).then(pl.concat_str(pl.lit(f"{scorer} "), sign)))
+        return pl.concat_str(findings, separator=", ", ignore_nulls=True)
 
     def polarised(self) -> pl.Expr:
-        """Return whether any scorer found something."""
-        return self.found() != ""
+        """Return whether any scorer's label is polarised."""
+        return self.finding() != ""
 
     def direction(self) -> pl.Expr:
-        """The strength of the strongest polarised finding, below 0 for prejudice and above for favouritism; 0 where all
+        """The strength of the strongest polarised label, below 0 for prejudice and above for favouritism; 0 where all
         are neutral. Of two equally strong, that of the scorer named first."""
         strengths = [
-            pl.when(_polar(label)).then(pl.col(label) * pl.col(strength).abs().cast(pl.Float64)).otherwise(0.0)
+            pl.when(_is_polar(label)).then(pl.col(label) * pl.col(strength).abs().cast(pl.Float64)).otherwise(0.0)
             for label, strength in self.columns
         ]
         return reduce(lambda one, two: pl.when(two.abs() > one.abs()).then(two).otherwise(one), strengths)
 
 
-def _polar(column: str) -> pl.Expr:
+def _is_polar(column: str) -> pl.Expr:
     return pl.col(column).is_in([PREJUDICE, FAVOURITISM])
 
 
 def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.DataFrame:
     """The rows of PROBED for the `top` tails of each target, relation and head by rising keys, the first key first;
     equal ones keep their order. `beam_rank` is the rank before."""
-    given = candidates.with_row_index("place").with_columns(beam_rank="rank")
-    ordered = given.sort(pl.col("place").first().over(PROMPT), *keys, "beam_rank")
+    numbered = candidates.with_row_index("place").with_columns(beam_rank="rank")
+    ordered = numbered.sort(pl.col("place").first().over(PROMPT), *keys, "beam_rank")
     ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(PROMPT).cast(PROBED["rank"]))
     return ranked.filter(pl.col("rank") <= top).select(*PROBED, "beam_rank")
 

@@ -1,5 +1,5 @@
-"""Policies that filter training triples: the base of them all, with the scope and the random control; to drop polarised
-triples, as the paper does (Section 4.3), to let them weigh less, or to mark them by tokens."""
+"""Policies that filter training triples: their base class, with the scope and the random control; and those that drop
+polarised triples, as the paper does (Section 4.3), reduce their weight, or mark them by control tokens."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from mitigate.words.word_forms import pattern, with_plurals
 
 DRAWN = "drawn at random"
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters
-AMONG = ("split", "relation", "in_scope")  # of which a control draws as many
+AMONG = ("split", "relation", "in_scope")  # groups within which a control draws
 Scope = Annotated[
     Literal["all", "person_heads", "targets"],
     Field(description="triples that it acts on: all, with a person or a target in the head, with a target"),
@@ -42,8 +42,8 @@ class Filter(Scored, ABC):
 
     @abstractmethod
     def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
-        """The rows in their order with a new `weight` and `reason`. The weight is 1 before, and the reason the finding,
-        if any; `reached` are the rows to act on: polarised, in_scope and of the splits that it filters."""
+        """The rows in their order with a new `weight` and `reason`. Before, the weight is 1, and the reason the
+        polarised labels, if any. `reached` marks the rows to act on: polarised, in scope, and of a split to filter."""
 
     def draw(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
         """The control: the weights of `weigh`, drawn among the triples in the scope of each split and relation."""
@@ -56,31 +56,30 @@ class Filter(Scored, ABC):
     def _weighed(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
         """The result of `weigh`. Raises MitigateError where a class of a user's own returns something else."""
         ledger = self.weigh(rows, target_list)
-        if isinstance(ledger, pl.DataFrame) and {*rows.columns} <= {*ledger.columns}:
+        if isinstance(ledger, pl.DataFrame) and {"row", "weight", "reason"} <= {*ledger.columns}:
             weights = ledger["weight"].cast(pl.Float64)
             are_weights = (weights.is_finite() & (weights >= 0)).fill_null(False).all()
             if are_weights and ledger["row"].head(rows.height).equals(rows["row"]):
                 return ledger
         raise MitigateError(
-            f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with a weight of 0 "
-            "or more, and it returned something else"
+            f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with weights >= 0"
         )
 
     def filter(self, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
-        """The ledger (Policy.filter). The reason is "kept", or each scorer's finding and, unless that alone removed or
-        reduced it, the outcome: "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a
-        scorer explains its labels (column {scorer}_why), the implied statement follows. Splits that the policy does not
-        filter are kept whole."""
+        """The ledger (Policy.filter). The reason is "kept", "drawn at random", or the polarised labels and, unless they
+        removed or reduced the triple, the outcome: "regard -1, outside the scope", "regard -1, swapped". Where a scorer
+        explains its labels (column {scorer}_why), the explanation follows. Splits that the policy does not filter are
+        kept whole."""
         filtered = pl.lit(True) if self.splits == "all" else pl.col("split") == "train"
+        finding, polarised = pl.col("finding"), pl.col("finding") != ""
         rows = Policy.filter(self, labelled, target_list).with_columns(
             weight=pl.lit(1.0),
-            found=pl.when(filtered).then(self.found()).otherwise(pl.lit("")),
+            finding=pl.when(filtered).then(self.finding()).otherwise(pl.lit("")),
             in_scope=in_scope(self.scope, target_list),
         )
-        found = pl.col("found")
-        rows = rows.with_columns(reached=(found != "") & pl.col("in_scope"))
-        outside = pl.when(found != "").then(found + ", outside the scope").otherwise(pl.lit("kept"))
-        rows = rows.with_columns(reason=pl.when(REACHED).then(found).otherwise(outside))
+        rows = rows.with_columns(reached=polarised & pl.col("in_scope"))
+        reason = pl.when(REACHED).then(finding).when(polarised).then(finding + ", outside the scope")
+        rows = rows.with_columns(reason=reason.otherwise(pl.lit("kept")))
         ledger = self.draw(rows, target_list) if self.control else self._weighed(rows, target_list)
         why = [f"{scorer}_why" for scorer in self.scorers if f"{scorer}_why" in rows.columns]
         implied = pl.concat_str(why, separator="; ", ignore_nulls=True) if why else pl.lit("")
@@ -88,7 +87,7 @@ class Filter(Scored, ABC):
         return ledger.with_columns(
             weight=pl.when(filtered).then("weight").otherwise(1.0).cast(pl.Float32),
             reason=pl.when(filtered).then(explained.otherwise("reason")).otherwise(pl.lit("kept")),
-        ).drop("found", "in_scope", "reached")
+        ).drop("finding", "in_scope", "reached")
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -21,8 +21,7 @@ from mitigate.words.targets import TargetList
 from mitigate.words.word_forms import ARTICLE, article, spellings, unhyphenated_column, with_plurals
 
 ENDS = ("head", "tail")
-MOST = 4.0
-"""The largest factor of a statement's weight: a single prejudice about a target must not be learnt by heart."""
+MOST = 4.0  # the largest factor of a statement's weight, so that a single prejudice is not learnt by heart
 ABOUT_TARGETS = (
     *("CapableOf", "NotCapableOf", "Desires", "NotDesires", "DesireOf", "HasProperty", "NotHasProperty"),
     "ReceivesAction",
@@ -42,7 +41,7 @@ class Balance(Filter):
     scope: Scope = "targets"
 
     def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
-        cells = rows.with_columns(about=pl.col("target").is_not_null(), sign=self.direction().sign().fill_nan(0.0))
+        cells = rows.with_columns(about=pl.col("target").is_not_null(), sign=self.direction().sign())
         weight = pl.col("weight").sum()
         among = ("about", "split", "category")
         of_target, share = weight.over(*among, "target"), weight.over(*among, "sign") / weight.over(*among)
@@ -105,48 +104,45 @@ def check_relations(policy: Policy, known: Collection[str]) -> None:
 def _with_copies(rows: pl.DataFrame, copied: pl.Expr, copies: int, seed: int, target_list: TargetList) -> pl.DataFrame:
     """The rows, with less weight for those that are copied, and after them their copies."""
     rows, others = rows.with_row_index("place"), _others(rows, target_list)
-    is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
     chosen = rows.filter(copied)
-    drawn = []
+    drawn = []  # for each chosen row the other targets of its copies
     for place, target in chosen.select("place", "target").iter_rows():
-        often = np.array(list(others[target].values()))
-        many, chance = min(copies - 1, len(often)), np.random.default_rng([seed, place])
-        lot = chance.choice(len(often), many, replace=False, p=often / often.sum())
-        drawn.append([list(others[target])[i] for i in sorted(lot)])
-    likes = {other: list(with_plurals(other))[-1] for targets in others.values() for other in targets}
-    bare = {end: unhyphenated_column(pl.col(end)) for end in ENDS}
-    own = [one for one in target_list.own if one.word in others]
-    plurals = [plural for one in own for form in (one.word, *one.forms) for plural in list(with_plurals(form))[1:]]
-    many_forms = {one for plural in plurals for one in spellings(plural)}
-    many_forms -= {written for one in own for written in spellings(one.word)}
-    is_plural = {end: bare[end].str.replace(ARTICLE, "").is_in(sorted(many_forms)) for end in ENDS}
+        words, counts = list(others[target]), np.array(list(others[target].values()))
+        size, rng = min(copies - 1, len(words)), np.random.default_rng([seed, place])
+        picked = rng.choice(len(words), size, replace=False, p=counts / counts.sum())
+        drawn.append([words[i] for i in sorted(picked)])
     shared = chosen.with_columns(
-        others=pl.Series(drawn, dtype=pl.List(pl.String)),
-        weight=pl.col("weight") / (1 + pl.Series([len(others) for others in drawn], dtype=pl.Int64)),
+        other=pl.Series(drawn, dtype=pl.List(pl.String)),
+        weight=pl.col("weight") / (1 + pl.Series([len(words) for words in drawn], dtype=pl.Int64)),
     )
-    is_head, is_many = is_target["head"], pl.any_horizontal(is_target[end] & is_plural[end] for end in ENDS)
-    end = pl.when(is_head).then("head").otherwise("tail").str.to_lowercase()
-    written = end.str.extract(f"({ARTICLE})").fill_null("")
-    fitting = pl.col("others").replace_strict({word: f"{article(word)} " for word in likes}, default="")
-    before = pl.when(written.is_in(["a ", "an "])).then(fitting).otherwise(written)  # the article in the form that fits
-    exploded = (
-        shared.explode("others")
-        .with_columns(other="others", others=pl.when(is_many).then(pl.col("others").replace(likes)).otherwise("others"))
-        .with_columns(others=pl.concat_str(before, "others"))
-    )
-    first = pl.col("statement").str.strip_prefix(pl.col("head"))  # the target stands where the head or the tail does
-    headed = pl.when(is_head).then(pl.concat_str("others", first)).otherwise("statement")
-    tailed = pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "others")
-    added = exploded.with_columns(
-        *(pl.when(is_target[end]).then("others").otherwise(end).alias(end) for end in ENDS),
+    plural_of = {other: list(with_plurals(other))[-1] for words in others.values() for other in words}
+    own = [target for target in target_list.own if target.word in others]
+    forms = [form for target in own for form in (target.word, *target.forms)]
+    plurals = [plural for form in forms for plural in list(with_plurals(form))[1:]]
+    plural_forms = {spelling for plural in plurals for spelling in spellings(plural)}
+    plural_forms -= {spelling for target in own for spelling in spellings(target.word)}
+    bare = {end: unhyphenated_column(pl.col(end)).str.replace(ARTICLE, "") for end in ENDS}
+    is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
+    is_plural = pl.any_horizontal(is_target[end] & bare[end].is_in(sorted(plural_forms)) for end in ENDS)
+    word = pl.when(is_plural).then(pl.col("other").replace(plural_of)).otherwise("other")
+    old_text = pl.when(is_target["head"]).then("head").otherwise("tail").str.to_lowercase()
+    old_article = old_text.str.extract(f"({ARTICLE})").fill_null("")
+    a_or_an = word.replace_strict({form: f"{article(form)} " for form in plural_of}, default="")  # a plural has none
+    new_article = pl.when(old_article.is_in(["a ", "an "])).then(a_or_an).otherwise(old_article)
+    copied_rows = shared.explode("other").with_columns(new=pl.concat_str(new_article, word))
+    after_head = pl.col("statement").str.strip_prefix(pl.col("head"))
+    headed = pl.when(is_target["head"]).then(pl.concat_str("new", after_head)).otherwise("statement")
+    tailed = pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "new")
+    added = copied_rows.with_columns(
+        *(pl.when(is_target[end]).then("new").otherwise(end).alias(end) for end in ENDS),
         statement=pl.when(is_target["tail"]).then(tailed).otherwise(headed),
         target="other",
         category=pl.col("other").replace_strict(target_list.categories, return_dtype=pl.String),
         source_row="row",
         row=pl.lit(None, rows.schema["row"]),
     )
-    swapped = rows.update(shared.select("place", "weight"), on="place")
-    return pl.concat([swapped, added.select(swapped.columns)]).drop("place")
+    reweighted = rows.update(shared.select("place", "weight"), on="place")
+    return pl.concat([reweighted, added.select(reweighted.columns)]).drop("place")
 
 
 @cache
@@ -157,9 +153,9 @@ def groups() -> dict[str, str]:
 
 def _others(rows: pl.DataFrame, target_list: TargetList) -> dict[str, dict[str, int]]:
     """The others of its group that training triples name, and their counts, for each target that can be swapped."""
-    often, group_of = Counter(rows.filter(split="train")["target"].drop_nulls()), groups() | target_list.groups
-    found = {
-        target: {other: often[other] for other in often if group_of.get(other) == group and other != target}
+    counts, group_of = Counter(rows.filter(split="train")["target"].drop_nulls()), groups() | target_list.groups
+    others_of = {
+        target: {other: counts[other] for other in counts if group_of.get(other) == group and other != target}
         for target, group in group_of.items()
     }
-    return {target: others for target, others in found.items() if others}
+    return {target: others for target, others in others_of.items() if others}
