@@ -35,8 +35,7 @@ LIMITS = {"beams": 10, "top": 10, "max_length": 15}  # of a run whose settings l
 class Answers:
     """Tails of a run for heads and relations. Models are loaded when a question needs them, and stay loaded.
 
-    trusted: dotted names of classes besides the project's, and addresses of endpoints, that the run's settings may
-    name."""
+    trusted: dotted names of classes besides the project's, and addresses of endpoints, that the run may name."""
 
     def __init__(self, run: FinishedRun, trusted: Collection[str] = ()) -> None:
         self.run, self.trusted = run, trusted
@@ -71,11 +70,9 @@ class Answers:
     @property
     def relations(self) -> list[str]:
         """The names of the relations that it can be asked about: those of its prompts."""
-        probed = self.probed["relation"].unique(maintain_order=True).to_list()
-        is_comets = self.run.setting("data.asked_relations") != "data"
-        return (
-            list(dict.fromkeys([*(relation.name for relation in comet_relations()), *probed])) if is_comets else probed
-        )
+        has_comets = self.run.setting("data.asked_relations") != "data"
+        names = [relation.name for relation in comet_relations()] if has_comets else []
+        return list(dict.fromkeys([*names, *self.probed["relation"]]))
 
     @property
     def scorers(self) -> dict[str, str]:
@@ -136,8 +133,7 @@ class Answers:
 
     def _build(self, setting: str, node: Any) -> Any:
         """Build the object that a run's settings name by a class and its arguments. Raises MitigateError for a class
-        that is neither a scorer of the project nor trusted, for an address that is not trusted, and for an object that
-        cannot be built."""
+        that is neither the project's nor trusted, an address that is not trusted, and what cannot be built."""
         target = node.get("_target_") if isinstance(node, Mapping) else None
         if not isinstance(target, str) or not (target.startswith(SCORERS) or target in self.trusted):
             raise MitigateError(
@@ -146,8 +142,8 @@ class Answers:
             )
         if (url := node.get("url")) is not None and url not in self.trusted:
             raise MitigateError(
-                f"{setting} of {self.run.folder} sends texts and a key to {url}, which is not done without permission. "
-                f"Name the address in your configuration too: score.judge.url={url}. {ALLOWED}."
+                f"{setting} of {self.run.folder} sends texts and a key to {url}, which needs permission: name the "
+                f"address in your configuration too, score.judge.url={url}. {ALLOWED}."
             )
         module, _, name = target.rpartition(".")
         arguments = {key: value for key, value in node.items() if key not in ("_target_", *NOT_ARGUMENTS)}

@@ -90,8 +90,7 @@ def probe_generator(
     in place of a target, such as events that name it (event_heads).
 
     Raises MitigateError for settings that do not fit together, for unknown relations, and for no target or relation."""
-    if parts is None:
-        parts = PartsInMemory()
+    parts = PartsInMemory() if parts is None else parts
     if not isinstance(targets, pl.DataFrame):
         targets = choose_targets(targets)
     if not isinstance(phrases, Mapping):
@@ -110,25 +109,25 @@ def probe_generator(
         for relation, phrase in phrases.items()
         for head in events.get((target, relation), [target])
     ]
-    asked = pl.DataFrame(rows_of, schema=PROMPTS, orient="row")
-    if asked.is_empty():
+    prompts = pl.DataFrame(rows_of, schema=PROMPTS, orient="row")
+    if prompts.is_empty():
         raise MitigateError("the probe has no targets or no relations; give at least one of each")
     model: Any = generator.load() if isinstance(generator, Start) else generator
     if precision == "bf16":
         model = copy.deepcopy(model).bfloat16()
-    pieces = {number: asked[start : start + PART] for number, start in enumerate(range(0, asked.height, PART))}
+    pieces = {number: prompts[start : start + PART] for number, start in enumerate(range(0, prompts.height, PART))}
     missing = [number for number in pieces if number not in parts]
-    there = asked.height - sum(pieces[number].height for number in missing)
+    done = prompts.height - sum(pieces[number].height for number in missing)
     model, rows = model.to(device), CPU_ROWS if device == "cpu" else PART * beams
-    with progress("probe", asked.height, "prompts", done=there) as advance:
+    with progress("probe", prompts.height, "prompts", done=done) as advance:
         for number in missing:
             piece = pieces[number]
             tokens = model.prompts(piece["head"].to_list(), piece["phrase"].to_list())
             try:
-                found = model.search(tokens, beams=beams, max_length=max_length, rows=rows)
+                results = model.search(tokens, beams=beams, max_length=max_length, rows=rows)
             except ValueError as error:
                 raise MitigateError(f"the probe cannot run: {error} (probe.max_length={max_length})") from error
-            kept = [result[:top] for result in found]
+            kept = [result[:top] for result in results]
             best = [beam for result in kept for beam in result]
             tails = piece[[place for place, result in enumerate(kept) for _ in result]].select(
                 "target",
@@ -153,10 +152,10 @@ def check_search(beams: int, top: int) -> None:
 
 def find_device(device: str) -> str:
     """The device of a probe; "auto" is the GPU where there is one. Raises MitigateError for a GPU that is not there."""
-    there = torch.cuda.is_available()
-    if device == "cuda" and not there:
+    has_gpu = torch.cuda.is_available()
+    if device == "cuda" and not has_gpu:
         raise MitigateError("probe.device=cuda: PyTorch finds no GPU on this machine; set probe.device=cpu or auto")
-    return "cuda" if there and device != "cpu" else "cpu"
+    return "cuda" if has_gpu and device != "cpu" else "cpu"
 
 
 def held_out_prompts(
@@ -174,12 +173,12 @@ def held_out_prompts(
 def probe_heads(generator: Start, prompts: pl.DataFrame, *, device: str = "cpu", **search: Any) -> pl.DataFrame:
     """The generator's best tails (columns PROBED, each head as `target`, of the category HELD_OUT) for the prompts
     (head, relation). search: beams, top, max_length and precision of the probe."""
-    model, found = generator.load(), [pl.DataFrame(schema=PROBED)]
+    model, tails = generator.load(), [pl.DataFrame(schema=PROBED)]
     for (relation,), rows in prompts.group_by("relation", maintain_order=True):
         heads = rows.select(target="head", category=pl.lit(HELD_OUT))
         phrase = {str(relation): generator.phrases[str(relation)]}
-        found.append(probe_generator(model, heads, phrase, device=device, **search))
-    return pl.concat(found)
+        tails.append(probe_generator(model, heads, phrase, device=device, **search))
+    return pl.concat(tails)
 
 
 def event_heads(about: pl.DataFrame, relations: Iterable[str], target_list: TargetList = PAPER) -> pl.DataFrame:
@@ -205,17 +204,17 @@ def with_contrast(
         generator, phrases = generator.load().to(device), generator.phrases
     assert phrases is not None
     heads = [head.replace(NEUTRAL_TAG, POLARISED_TAG, 1) for head in tagged(tails["head"].to_list(), generator.tags)]
-    after = [
-        pl.Series(nll_of_tails(generator, rows, phrases), dtype=pl.Float64)
-        for rows in (tails, tails.with_columns(head=pl.Series(heads, dtype=pl.String)))
-    ]
-    return tails.with_columns(contrast=after[1] - after[0])
+    polarised = tails.with_columns(head=pl.Series(heads, dtype=pl.String))
+    neutral_nll, polarised_nll = (
+        pl.Series(nll_of_tails(generator, rows, phrases), dtype=pl.Float64) for rows in (tails, polarised)
+    )
+    return tails.with_columns(contrast=polarised_nll - neutral_nll)
 
 
 def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | None = None) -> pl.DataFrame:
     """Label what probe_generator returns; with a critic also by what people would call valid (with_people_valid)."""
-    found = labeller.label(probed)
-    return found if critic is None else with_people_valid(found, critic, labeller.target_list, cache=labeller.cache)
+    tails = labeller.label(probed)
+    return tails if critic is None else with_people_valid(tails, critic, labeller.target_list, cache=labeller.cache)
 
 
 # The likelihood of other tails. Totals are stored for each triple, so that a subset's perplexity is the exponential of

@@ -2,12 +2,13 @@
 requests to one behind an OpenAI-compatible endpoint.
 
 A sampled story depends on the seed and on its prompt, not on other prompts. Prompts are divided into parts, so that a
-killed probe resumes with the missing ones. Reasoning is no part of a story, and a refusal is none."""
+killed probe resumes with the missing ones. Neither reasoning nor a refusal counts as a story."""
 
 import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -84,16 +85,16 @@ def is_refusal(text: str) -> bool:
 
 
 def story_of(text: str, most: int, finish: str = "") -> tuple[str, str]:
-    """The first whole sentences of an answer in one line, and what came of it (OUTCOMES). finish: that of an
-    Answer."""
-    said = without_reasoning(text)
+    """The first whole sentences of an answer in one line, and its outcome (OUTCOMES). finish: that of an Answer."""
+    answer = without_reasoning(text)
     if finish == chat_api.FAILED:
         return "", FAILED
-    if finish == chat_api.REFUSED or is_refusal(said):
-        return " ".join(said.split()), REFUSED
-    story = " ".join(whole_sentences(said)[:most])
-    is_thought = finish == chat_api.REASONING or (text.strip() and not said)
-    return story, ANSWERED if story else REASONING if is_thought else CUT
+    if finish == chat_api.REFUSED or is_refusal(answer):
+        return " ".join(answer.split()), REFUSED
+    if story := " ".join(whole_sentences(answer)[:most]):
+        return story, ANSWERED
+    is_reasoning = finish == chat_api.REASONING or (text.strip() and not answer)
+    return "", REASONING if is_reasoning else CUT
 
 
 @torch.inference_mode()
@@ -103,29 +104,29 @@ def sample_stories(
     """The prompts (row, prompt, and any other columns) with `story`, its whole sentences, at most how.most, and
     `outcome`. Raises MitigateError for prompts too long for the model."""
     generator = generator.to(device)
-    begun = generator.encode([how.instruction.replace("{prompt}", prompt) for prompt in prompts["prompt"]])
-    longest = max(map(len, begun))
+    encoded = generator.encode([how.instruction.replace("{prompt}", prompt) for prompt in prompts["prompt"]])
+    longest = max(map(len, encoded))
     if generator.positions is not None and longest + how.max_tokens > generator.positions:
         raise MitigateError(
             f"recipe.max_tokens={how.max_tokens} after a prompt of {longest} tokens is more than the "
             f"{generator.positions} that this model reads; set fewer, or leave out targets with long names"
         )
 
-    def tell(places: Sequence[int]) -> pl.DataFrame:
+    def generate(places: Sequence[int]) -> pl.DataFrame:
         chosen = prompts[places]
-        drawn = generator.sample(
-            [begun[place] for place in places],
+        sampled = generator.sample(
+            [encoded[place] for place in places],
             torch.stack([chances_of(prompt, how) for prompt in chosen["prompt"]]),
             temperature=how.temperature,
             top_k=how.top_k,
             sentences=(how.fewest, how.most),
             marks=ENDS,
         )
-        told = [story_of(generator.decode(tokens), how.most) for tokens in drawn]
-        return pl.DataFrame(told, STORY, orient="row")
+        stories = [story_of(generator.decode(tokens), how.most) for tokens in sampled]
+        return pl.DataFrame(stories, STORY, orient="row")
 
-    order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # less padding in batches
-    return _in_parts(prompts, [order[start : start + PART] for start in range(0, len(order), PART)], tell, parts)
+    order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))  # less padding in batches
+    return _in_parts(prompts, [order[start : start + PART] for start in range(0, len(order), PART)], generate, parts)
 
 
 def ask_stories(
@@ -138,7 +139,7 @@ def ask_stories(
     half of the requests of a part fail."""
     fields = {"max_tokens": how.max_tokens, "temperature": how.temperature, "seed": how.seed}
 
-    def tell(places: Sequence[int]) -> pl.DataFrame:
+    def generate(places: Sequence[int]) -> pl.DataFrame:
         texts = [how.instruction.replace("{prompt}", prompt) for prompt in prompts[places]["prompt"]]
         try:
             if wording.prompt == "text":
@@ -155,31 +156,22 @@ def ask_stories(
                 f"{len(failed)} of {counted(len(answers), 'request')} to {endpoint.url} failed {endpoint.tries} times "
                 f"each (the last: {failed[-1]}). Finished parts are stored; the same command resumes with the others"
             )
-        rows = [
-            (
-                *story_of(one.text, how.most, one.finish),
-                one.tries,
-                one.prompt_tokens,
-                one.answer_tokens,
-                one.model,
-                one.why,
-            )
-            for one in answers
-        ]
+        facts = attrgetter(*COST, "model", "why")
+        rows = [(*story_of(answer.text, how.most, answer.finish), *facts(answer)) for answer in answers]
         return pl.DataFrame(rows, ANSWER, orient="row")
 
     pieces = [range(start, min(start + REQUESTS, prompts.height)) for start in range(0, prompts.height, REQUESTS)]
-    return _in_parts(prompts, pieces, tell, parts)
+    return _in_parts(prompts, pieces, generate, parts)
 
 
 def _in_parts(
-    prompts: pl.DataFrame, pieces: Sequence[Sequence[int]], tell: Callable[[Sequence[int]], pl.DataFrame], parts: Parts
+    prompts: pl.DataFrame, pieces: Sequence[Sequence[int]], make: Callable[[Sequence[int]], pl.DataFrame], parts: Parts
 ) -> pl.DataFrame:
-    """The prompts with what is told of them, of which finished parts are kept. pieces: places of the prompts."""
+    """The prompts with their stories, of which finished parts are kept. pieces: places of the prompts."""
     missing = {number: places for number, places in enumerate(pieces) if number not in parts}
-    there = prompts.height - sum(map(len, missing.values()))
-    with progress("probe", prompts.height, "prompts", done=there) as advance:
+    done = prompts.height - sum(map(len, missing.values()))
+    with progress("probe", prompts.height, "prompts", done=done) as advance:
         for number, places in missing.items():
-            parts.save(number, prompts[places].select("row").hstack(tell(places)))
+            parts.save(number, prompts[places].select("row").hstack(make(places)))
             advance(len(places))
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
