@@ -120,11 +120,6 @@ def test_the_words_without_which_the_label_is_another_are_found_by_few_texts() -
     labelled = pl.DataFrame({"masked": ["the nurse reads", "an elf reads"], "regard": [-1, 0]})
     found = with_identity_words(labelled, [AgainstThem()], list_of(["elf"]))
     assert found["regard_identity"].to_list() == ["nurse", None]
-
-
-def test_the_identity_words_of_a_scorer_of_statements_are_those_of_the_statement() -> None:
-    scorer = AgainstThem()
-    scorer.reads = "statement"  # type: ignore[attr-defined]
-    texts = ["the deaf nurse", "the deaf man"]  # masked: "the deaf this person"
-    table = label_statements(pl.DataFrame({"statement": texts}), [scorer], explain=True)
+    scorer.reads = "statement"  # type: ignore[attr-defined]  # masked: "the deaf this person"
+    table = label_statements(pl.DataFrame({"statement": ["the deaf nurse", "the deaf man"]}), [scorer], explain=True)
     assert table["regard_identity"].to_list() == ["deaf, nurse", None]

@@ -30,19 +30,6 @@ class ShortTails:
         return Labels((sizes < 5).astype(np.int8), (1 / (1 + sizes)).astype(np.float32))
 
 
-def test_each_distinct_triple_is_scored_once_and_remembered(tmp_path):
-    triples = pl.DataFrame(
-        {"head": ["a"] * 3, "relation": ["IsA", "IsA", "HasA"], "tail": ["bird", "bird", "feather"], "rank": [1, 2, 3]}
-    )
-    scorer, cache = ShortTails(), LabelStore(tmp_path)
-    for _ in range(2):
-        found = with_plausibility(triples, scorer, cache)
-        assert found["judged_valid"].to_list() == [True, True, False]
-        assert found["plausibility"].to_list() == pytest.approx([1 / 5, 1 / 5, 1 / 8])
-        assert found["rank"].to_list() == [1, 2, 3]
-    assert sorted(scorer.asked) == ["a\tHasA\tfeather", "a\tIsA\tbird"]
-
-
 def test_a_relation_that_it_was_not_trained_on_has_no_answer(tmp_path):
     class OfIsA(ShortTails):
         relations = ("IsA",)

@@ -5,6 +5,7 @@ import sysconfig
 import traceback
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,7 @@ COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, *LEDGER, "sentence", "story", "resour
 """Columns of labelled tables, which no scorer can have as its name."""
 IDENTITY = "_identity"
 ENDINGS = ("_neutral", "_strength", "_words", IDENTITY, "_why")  # of the columns beside a column of labels
-OPTIONAL = ("reads", "each", "explain", "relations")
-"""Optional attributes of a scorer besides its labels."""
+OPTIONAL = ("reads", "each", "explain", "relations")  # attributes that a scorer may have
 ABOVE = Path(__file__).parents[2]
 NOT_USERS = (f"{ABOVE}/mitigate/", f"{ABOVE}/models/", "<frozen", sysconfig.get_path("stdlib"))  # sources of others
 
@@ -40,10 +40,10 @@ class OwnScorer:
             raise MitigateError(f'scorer {name}: reads={reads!r} must be "masked" or "statement"')
 
     def __call__(self, texts: Sequence[str]) -> Labels:
-        found = self.labels(texts)
-        if found is None or isinstance(found, tuple):
-            return found  # type: ignore[return-value]  # checked where labels are read
-        label = np.asarray(found)
+        answer = self.labels(texts)
+        if answer is None or isinstance(answer, tuple):
+            return answer  # type: ignore[return-value]  # checked where labels are read
+        label = np.asarray(answer)
         return Labels(label, np.where(label == OTHER, NEUTRAL, label))
 
 
@@ -51,9 +51,9 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
     """Build a scorer of a user's own, called `name` in tables, metrics and policies.
 
     labels: a class, built with the arguments; an object; or a function. It is called with n texts and returns Labels,
-    or n labels (-1 prejudice, 0 neutral, 1 favouritism, 2 other), which then are the strengths too. A `version` on it
-    makes its labels valid for other processes; without one they hold for this process alone. Raises MitigateError for
-    anything that cannot be called or built, and for a name that tables use otherwise."""
+    or n labels (-1 prejudice, 0 neutral, 1 favouritism, 2 other), which then are the strengths too. With a `version`,
+    other processes use its cached labels; without one only this process does. Raises MitigateError for anything that
+    cannot be called or built, and for a name that tables already use."""
     check_name(name)
     if isinstance(labels, type):
         try:
@@ -62,12 +62,12 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
             raise MitigateError(f"make_scorer: {name_of(labels)} fails with {in_short(error)}") from error
     if not callable(labels) or arguments:
         raise MitigateError(f"make_scorer: {labels!r} is not a class, or a function or object without arguments")
-    made = labels if inspect.isroutine(labels) or is_own(labels) else copy(labels)
-    return identified(made, name, getattr(labels, "__dict__", {}), labels)
+    scorer = labels if inspect.isroutine(labels) or is_own(labels) else copy(labels)  # it gets the name
+    return identified(scorer, name, getattr(labels, "__dict__", {}), labels)
 
 
 def check_name(name: Any) -> None:
-    """Raise MitigateError for a name that a scorer cannot have because tables or metrics use it otherwise."""
+    """Raise MitigateError for a name that a scorer cannot have because other columns of tables have it."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or "/" in name:
         raise MitigateError(f"scorer name {name!r} must be a text in one line, without '/'")
     if name.endswith(ENDINGS) or name in COLUMNS:
@@ -87,18 +87,16 @@ def identified(scorer: Any, name: str, arguments: Mapping[str, Any], made_by: An
         return scorer
     if not callable(scorer):
         raise MitigateError(f"scorer {name}: {scorer!r} cannot be called with texts; give its class a method __call__")
-    given, bases = getattr(scorer, "fingerprint", None), type(scorer).__mro__
-    if isinstance(given, str) and all(base is object or is_own(base) for base in bases):
-        return OwnScorer(scorer, name, given)  # as its class gives it
+    fingerprint, bases = getattr(scorer, "fingerprint", None), type(scorer).__mro__
+    if isinstance(fingerprint, str) and all(base is object or is_own(base) for base in bases):
+        return OwnScorer(scorer, name, fingerprint)  # as its class gives it
     code = made_by if not is_own(scorer) else scorer if is_function else type(scorer)
     fingerprint = f"{PROCESS}-{uuid.uuid4().hex}"  # of another object in each process
-    try:
+    with suppress(TypeError):  # arguments that cannot be compared
         if (version := version_of(scorer) or version_of(code)) is not None:
             fingerprint = digest_of_values(name_of(code), version, _content(arguments))
         else:
             identity_of(code)  # says that it has no version
-    except TypeError:  # arguments that cannot be compared
-        pass
     return OwnScorer(scorer, name, fingerprint)
 
 

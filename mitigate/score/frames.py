@@ -16,8 +16,7 @@ from mitigate.score.base import digest_of_folder
 from mitigate.stages import fingerprint
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
 
-FILE = "scorer.json"
-"""The file in the run folder with the name of the model that labels and its calibration."""
+FILE = "scorer.json"  # in the run folder: the name of the model that labels, and its calibration
 
 
 class Frames:

@@ -18,8 +18,7 @@ from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 
 RUBRIC = Path(str(files("mitigate").joinpath("data/rubrics/polarity.txt")))
-POLARITY = (PREJUDICE, NEUTRAL, FAVOURITISM)
-"""The labels of a rubric's words, in their order."""
+POLARITY = (PREJUDICE, NEUTRAL, FAVOURITISM)  # the labels of a rubric's words, in their order
 SLOT, HEAD = "{statement}", "Answers:"
 MOST_TOKENS = 8  # of an endpoint's answer: a word
 
@@ -51,10 +50,10 @@ class Rubric(NamedTuple):
 class Judge:
     """The scorer. Its strength is P(favouritism) - P(prejudice).
 
-    model: of this machine: a folder, a name on the hub, or a GGUF file; url and name: an endpoint and its model, with
-    the key in the environment's variable `key`, read for each request. rubric: a text file (None: the one in this
-    package). reads: "masked" or "statement". least: the probability that the words of the rubric have together, below
-    which it abstains."""
+    model: a model on this machine: a folder, a name on the hub, or a GGUF file. url and name: an endpoint and its
+    model, with the key in the environment variable `key`, read for each request. rubric: a text file (None: the one in
+    this package). reads: "masked" or "statement". least: it abstains where the words of the rubric together have a
+    smaller probability. Raises MitigateError for another `reads`, both or none of model and url, and a bad rubric."""
 
     name = "judge"
     piece = 64  # texts after which answers are stored: they cost time or money
@@ -75,7 +74,7 @@ class Judge:
         if (model is None) == (url is None):
             raise MitigateError(
                 "the judge needs a model of this machine (score.judge.model=FOLDER) or an address (score.judge.url=URL "
-                f"score.judge.name=NAME), and one of them only; found model={model}, url={url}"
+                f"score.judge.name=NAME), and one of them only; given: model={model}, url={url}"
             )
         self._rubric = Rubric.read(RUBRIC if rubric is None else Path(rubric))
         self.reads, self.least, self.sends = reads, least, url is not None
@@ -94,14 +93,14 @@ class Judge:
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         messages = [self._rubric.message.replace(SLOT, text) for text in texts]
-        found = self._read(messages) if self.sends else self._compute(messages)
-        label = np.where(found.any(axis=1), np.array(POLARITY)[found.argmax(axis=1)], OTHER)
-        strength = found[:, POLARITY.index(FAVOURITISM)] - found[:, POLARITY.index(PREJUDICE)]
+        probability = self._read(messages) if self.sends else self._compute(messages)
+        label = np.where(probability.any(axis=1), np.array(POLARITY)[probability.argmax(axis=1)], OTHER)
+        strength = probability[:, POLARITY.index(FAVOURITISM)] - probability[:, POLARITY.index(PREJUDICE)]
         return Labels(label.astype(np.int8), strength.astype(np.float32))
 
     def _compute(self, messages: Sequence[str]) -> np.ndarray:
-        """The probabilities of each word, as it is and with a capital, (n, words), of a model of this machine; zeros
-        where it abstains."""
+        """The probabilities (n, words) that a model of this machine gives to each word, as it is and with a capital;
+        zeros where it abstains."""
         words = self._rubric.words
         forms = sorted((number, form) for number, word in enumerate(words) for form in {word, word.capitalize()})
         try:
@@ -109,12 +108,12 @@ class Judge:
         except ValueError as error:
             raise MitigateError(f"the judge {self.asks}: {error}") from error
         of_word = np.array([number for number, _ in forms])
-        found = np.stack([of_forms[:, of_word == number].sum(axis=1) for number in range(len(words))], axis=1)
-        return np.where(found.sum(axis=1, keepdims=True) < self.least, 0, found)
+        of_words = np.stack([of_forms[:, of_word == number].sum(axis=1) for number in range(len(words))], axis=1)
+        return np.where(of_words.sum(axis=1, keepdims=True) < self.least, 0, of_words)
 
     def _read(self, messages: Sequence[str]) -> np.ndarray:
-        """The same of an endpoint's answers: 1 for the word that was answered. Raises MitigateError where a message got
-        no answer after several tries, so that none is stored for it."""
+        """The same for an endpoint: 1 for the word that it answered. Raises MitigateError where a message got no answer
+        after several tries, so that none is stored for it."""
         try:
             answers = self._endpoint.chat(
                 [conversation(message) for message in messages], max_tokens=MOST_TOKENS, temperature=0
@@ -126,8 +125,8 @@ class Judge:
                 f"the judge {self.asks} did not answer {len(failed)} of {len(answers)} requests ({failed[0].why}); run "
                 "the same command again: answers so far are cached"
             )
-        found = [word_probabilities(answer, self._rubric.words) for answer in answers]
-        return np.array(found).reshape(-1, len(self._rubric.words))
+        rows = [word_probabilities(answer, self._rubric.words) for answer in answers]
+        return np.array(rows).reshape(-1, len(self._rubric.words))
 
 
 def word_probabilities(answer: Answer, words: Sequence[str]) -> list[float]:

@@ -17,7 +17,7 @@ from mitigate.words.relations import Relation, with_own
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import pattern
 
-MOST = 1000  # texts whose words are left out one at a time, each as many times as it has words
+MOST = 1000  # texts whose words are left out one at a time
 SHOWN = 3  # words of a text that drove its label
 SHARE = 0.1  # of the strongest word's effect; weaker words are not shown
 
@@ -40,8 +40,8 @@ class Labeller:
 
     def label(self, table: pl.DataFrame, *, explain: bool = False) -> pl.DataFrame:
         """Call label_statements with this labeller's scorers and masking."""
-        how = {part.name: getattr(self, part.name) for part in fields(self)}
-        return label_statements(table, explain=explain, **how)
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        return label_statements(table, explain=explain, **settings)
 
 
 def label_statements(
@@ -103,57 +103,59 @@ def label_masked(
 ) -> pl.DataFrame:
     """Label statements that are masked already (masked; of triples also masked_neutral): each scorer's columns, and
     {scorer}_why of a scorer that explains its labels. Raises MitigateError where a column would be lost."""
-    taken = [*statements.columns]
+    names = [*statements.columns]
     for scorer in scorers:
         added = (scorer.name, *(scorer.name + ending for ending in ENDINGS), label_columns(scorer.name, "neutral")[1])
-        if lost := [column for column in added if column in taken]:
+        if lost := [name for name in added if name in names]:
             raise MitigateError(
                 f"invalid scorer name {scorer.name!r}: the table already has a column {lost[0]!r}; rename the scorer, "
                 "or leave the column out"
             )
-        taken += added
+        names += added
     for scorer in scorers:
         statements = with_explanations(with_labels(statements, scorer, cache), scorer)
         if explain:
             label, strength = label_columns(scorer.name, "paper")
             labels = Labels(statements[label].to_numpy(), statements[strength].to_numpy())
-            drove = pl.Series([None] * statements.height, dtype=pl.String)
-            if not hasattr(scorer, "asks"):  # it would be asked once for each word
-                drove = driving_words(text_for(scorer, statements), labels, scorer, cache, passed_over=MASK.split())
-            statements = statements.with_columns(drove.alias(f"{label}_words"))
+            words = pl.Series([None] * statements.height, dtype=pl.String)
+            if not hasattr(scorer, "asks"):  # else a language model would be asked once for each word
+                words = driving_words(text_for(scorer, statements), labels, scorer, cache, passed_over=MASK.split())
+            statements = statements.with_columns(words.alias(f"{label}_words"))
     return statements
 
 
 def driving_words(
     texts: pl.Series, labels: Labels, scorer: Scorer, cache: LabelCache, passed_over: Collection[str] = ()
 ) -> pl.Series:
-    """The words that drove the label of each text, with the fall of the strength without each, such as "thief -0.55,
-    liar -0.10"; null where none did (occlusion: Li et al. 2016, Understanding Neural Networks through Representation
-    Erasure).
+    """The words that drove the label of each text, with the part of the strength that is lost without each, such as
+    "thief -0.55, liar -0.10"; null where none did (occlusion: Li et al. 2016, Understanding Neural Networks through
+    Representation Erasure).
 
     Only texts whose label is not neutral are examined, at most the MOST of largest strength; words of `passed_over` are
     never removed."""
-    surest = (
+    examined = (
         pl.DataFrame({"text": texts, "label": labels.label, "strength": labels.strength})
         .filter(pl.col("label").is_in([PREJUDICE, FAVOURITISM]))
         .unique("text", maintain_order=True)
         .sort(pl.col("strength").abs(), descending=True, maintain_order=True)
         .head(MOST)
     )
-    parts = [text.split() for text in surest["text"]]
-    places = [(row, at) for row, words in enumerate(parts) for at in range(len(words))]
-    without = [" ".join([*parts[row][:at], *parts[row][at + 1 :]]) for row, at in places]
-    rest = label_column(pl.Series(without, dtype=pl.String), scorer, cache).strength
-    words = pl.Series("word", [parts[row][at] for row, at in places], dtype=pl.String)
-    rows = surest[[row for row, _ in places]].with_columns(words, pull=pl.col("strength") - pl.Series(rest))
-    size = pl.col("pull").abs()
-    towards = rows.filter(pl.col("pull") * pl.col("label") > 0, ~pl.col("word").is_in(list(passed_over)))
-    most = towards.filter(size >= SHARE * size.max().over("text")).sort(size, descending=True, maintain_order=True)
-    found = {
-        text: ", ".join(f"{word} {value:+.2g}" for word, value in part.select("word", "pull").head(SHOWN).rows())
-        for (text,), part in most.group_by("text", maintain_order=True)
+    words_of = [text.split() for text in examined["text"]]
+    places = [(row, at) for row, words in enumerate(words_of) for at in range(len(words))]
+    without = [" ".join([*words_of[row][:at], *words_of[row][at + 1 :]]) for row, at in places]
+    strength = label_column(pl.Series(without, dtype=pl.String), scorer, cache).strength
+    rows = examined[[row for row, _ in places]].with_columns(
+        word=pl.Series([words_of[row][at] for row, at in places], dtype=pl.String),
+        effect=pl.col("strength") - pl.Series(strength),
+    )
+    size = pl.col("effect").abs()
+    driving = rows.filter(pl.col("effect") * pl.col("label") > 0, ~pl.col("word").is_in(list(passed_over)))
+    largest = driving.filter(size >= SHARE * size.max().over("text")).sort(size, descending=True, maintain_order=True)
+    shown = {
+        text: ", ".join(f"{word} {effect:+.2g}" for word, effect in part.select("word", "effect").head(SHOWN).rows())
+        for (text,), part in largest.group_by("text", maintain_order=True)
     }
-    return pl.Series([found.get(text) for text in texts], dtype=pl.String)
+    return pl.Series([shown.get(text) for text in texts], dtype=pl.String)
 
 
 def with_identity_words(

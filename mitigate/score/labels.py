@@ -43,8 +43,7 @@ MANY, TRIED = 5_000, 64  # texts from which on the time is told beforehand, by t
 EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses; few large writes are faster
 LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
 SEPARATOR = "\t"  # between the parts of a text that is a triple, or a statement with its target
-STATEMENT = ("statement", "sentence")
-"""The column of texts as people read them, in triples and sentences and in rated sentences."""
+STATEMENT = ("statement", "sentence")  # the column of texts as people read them; "sentence" where they are rated
 
 
 class NothingCached:
@@ -98,25 +97,25 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
         minutes = (monotonic() - began) / TRIED * len(missing) / 60
         if minutes > 1:
             notice(f"{scorer.name} labels {len(missing):,} texts, which takes about {minutes:.0f} minutes.")
-    unkept, kept_at = list[int](), monotonic()
+    unsaved, saved_at = list[int](), monotonic()
 
-    def keep() -> None:
-        cache.put(key, [texts[i] for i in unkept], Labels(labels.label[unkept], labels.strength[unkept]))
-        unkept.clear()
+    def save() -> None:
+        cache.put(key, [texts[i] for i in unsaved], Labels(labels.label[unsaved], labels.strength[unsaved]))
+        unsaved.clear()
 
     try:
         with progress(f"score {scorer.name}", len(missing), "texts") as advance:
-            for number, said in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
+            for number, of_piece in _each(scorer, [[texts[i] for i in rows] for rows in pieces]):
                 rows = pieces[number]
-                labels.label[rows], labels.strength[rows] = said
-                unkept += rows
+                labels.label[rows], labels.strength[rows] = of_piece
+                unsaved += rows
                 advance(len(rows))
-                if monotonic() - kept_at > EVERY:
-                    keep()
-                    kept_at = monotonic()
+                if monotonic() - saved_at > EVERY:
+                    save()
+                    saved_at = monotonic()
     finally:
-        if unkept:
-            keep()
+        if unsaved:
+            save()
     return labels
 
 
@@ -129,25 +128,25 @@ def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, La
         yield number, checked(scorer, call_scorer(scorer, scorer, texts), texts)
 
 
-def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
-    """Check a scorer's labels of the texts and return them. Raises MitigateError for anything but Labels of each text;
-    for a user's own scorer also for a label against the sign of its strength."""
-    wanted = (
+def checked(scorer: Scorer, answer: object, texts: Sequence[str]) -> Labels:
+    """Check what a scorer returned for the texts, and return it as Labels. Raises MitigateError for anything but Labels
+    of each text; for a user's own scorer also for a label against the sign of its strength."""
+    expected = (
         f"expected Labels(label, strength), two arrays of {len(texts):,}: labels -1, 0, 1 or 2, and strengths from -1 "
         "to 1, of the label's sign or 0"
     )
     try:
-        label, strength = map(np.asarray, said)  # type: ignore[call-overload]
+        label, strength = map(np.asarray, answer)  # type: ignore[call-overload]
         is_right = np.isin(label, LABELS) & (np.abs(strength) <= 1 + ROUNDING)  # false for NaN
         if isinstance(scorer, OwnScorer):
             is_right &= ~((np.abs(label) == 1) & (label * np.nan_to_num(strength) < 0))
         if not label.shape == strength.shape == (len(texts),):
-            raise ValueError(" ".join(str(said).split())[:60])
+            raise ValueError(" ".join(str(answer).split())[:60])
     except (TypeError, ValueError, RuntimeError) as error:  # not two arrays of numbers
-        raise fault(scorer, f"{wanted}; found {error}") from error
+        raise fault(scorer, f"{expected}; found {error}") from error
     if not is_right.all():
         at = int(np.argmin(is_right))
-        raise fault(scorer, f"{wanted}; found {label[at]} and {strength[at]:g} for {texts[at][:60]!r}")
+        raise fault(scorer, f"{expected}; found {label[at]} and {strength[at]:g} for {texts[at][:60]!r}")
     return Labels(label.astype(np.int8), strength.astype(np.float32).clip(-1, 1) + np.float32(0))  # -0.0 becomes 0.0
 
 
@@ -171,10 +170,10 @@ def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> 
     template that they have. Texts that are the same under both are scored once. A scorer that reads the statement
     itself has the same labels under both."""
     size, templates = len(statements), TEMPLATES if "masked_neutral" in statements.columns else TEMPLATES[:1]
-    found = label_column(pl.concat([text_for(scorer, statements, name) for name in templates]), scorer, cache)
+    labels = label_column(pl.concat([text_for(scorer, statements, name) for name in templates]), scorer, cache)
     for place, template in enumerate(templates):
         rows, (label, strength) = slice(place * size, (place + 1) * size), label_columns(scorer.name, template)
-        columns = pl.Series(label, found.label[rows]), pl.Series(strength, found.strength[rows])
+        columns = pl.Series(label, labels.label[rows]), pl.Series(strength, labels.strength[rows])
         statements = statements.with_columns(*columns)
     return statements
 
@@ -208,10 +207,10 @@ def with_answers(
     numbered = rows.with_row_index("_place")
     joined = pl.concat_str([part.str.replace_all(SEPARATOR, " ", literal=True) for part in parts], separator=SEPARATOR)
     texts = numbered.filter(where).select("_place", joined.alias("_text"))
-    said = label_column(texts["_text"], scorer, cache)
+    labels = label_column(texts["_text"], scorer, cache)
     accepted, probability = names
-    found = texts.select("_place", pl.Series(accepted, said.label == 1), pl.Series(probability, said.strength))
-    return numbered.join(found, on="_place", how="left", maintain_order="left").drop("_place")
+    answers = texts.select("_place", pl.Series(accepted, labels.label == 1), pl.Series(probability, labels.strength))
+    return numbered.join(answers, on="_place", how="left", maintain_order="left").drop("_place")
 
 
 # A test by common words of whether texts are English: scorers know English only, and "die" is a German article
@@ -237,12 +236,12 @@ def not_english(texts: pl.Series) -> list[str]:
     lower, text = pl.col("text").str.to_lowercase(), pl.col("text")
     english, others = (lower.str.count_matches(rf"\b(?:{words.replace(' ', '|')})\b") for words in (ENGLISH, OTHERS))
     other_script = text.str.count_matches(r"\p{L}") > 2 * text.str.count_matches(r"\p{Latin}")
-    found = first.filter((others > english) | other_script)["text"]
-    if len(found) <= FEW_OTHERS * first.height:
+    foreign = first.filter((others > english) | other_script)["text"]
+    if len(foreign) <= FEW_OTHERS * first.height:
         return []
     return [
-        f"{len(found):,} of the first {first.height:,} texts do not look English, such as {found[0][:QUOTED]!r}. The "
-        "scorers know English only; leave such texts out."
+        f"{len(foreign):,} of the first {first.height:,} texts do not look English, such as {foreign[0][:QUOTED]!r}. "
+        "The scorers know English only; leave such texts out."
     ]
 
 
@@ -305,8 +304,9 @@ class Worker:
             )
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        said = checked(self.scorer, self.scorer(texts := batch["text"].tolist()), texts)
-        return {"piece": batch["piece"], "label": said.label, "strength": said.strength}
+        texts = batch["text"].tolist()
+        labels = checked(self.scorer, self.scorer(texts), texts)
+        return {"piece": batch["piece"], "label": labels.label, "strength": labels.strength}
 
 
 def connected(workers: int) -> Any:
@@ -320,8 +320,8 @@ def connected(workers: int) -> Any:
     if not ray.is_initialized():
         place = os.environ.get("RAY_ADDRESS") or "local"
         modules = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # workers find the modules of this process
-        own = {"num_cpus": workers, "include_dashboard": False, "runtime_env": {"env_vars": modules}}
-        options: dict[str, Any] = own if place == "local" else {}
+        of_local = {"num_cpus": workers, "include_dashboard": False, "runtime_env": {"env_vars": modules}}
+        options: dict[str, Any] = of_local if place == "local" else {}
         try:
             ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # Ray has no class of its own for these
@@ -342,7 +342,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS labels
 SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
 AT_ONCE = 2**12  # texts looked up at once, as JSON, of which SQLite takes 10^9 bytes
 FAULTS = (OSError, sqlite3.Error, UnicodeDecodeError)  # the last for bytes that SQLite quotes in a message
-Row = tuple[str, int, float | None]  # text, label, strength; SQLite keeps no NaN
+Row = tuple[str, int, float]  # text, label, strength
 
 _announced: set[Path] = set()  # folders of which this process has shown a fault
 
@@ -369,14 +369,12 @@ class LabelStore:
         for text, label, strength in rows:
             i = place.get(text)
             if i is not None:  # SQLite's JSON ends a text where it has a zero byte, and finds the one that ends there
-                is_cached[i], labels.label[i] = True, label
-                labels.strength[i] = np.nan if strength is None else strength
+                is_cached[i], labels.label[i], labels.strength[i] = True, label, strength
         return is_cached, labels
 
     def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
         """Store the labels."""
-        strengths = [None if value != value else value + 0.0 for value in labels.strength.tolist()]  # no NaN, no -0.0
-        rows = list(zip(texts, labels.label.tolist(), strengths, strict=True))
+        rows = list(zip(texts, labels.label.tolist(), labels.strength.tolist(), strict=True))
         if fingerprint.startswith(PROCESS) or not self._write(self._file(fingerprint), rows):
             self._memory.setdefault(fingerprint, {}).update((row[0], row) for row in rows)
 
@@ -405,8 +403,8 @@ class LabelStore:
                 return []
             with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=120)) as database:
                 parts = (json.dumps([*texts[start : start + AT_ONCE]]) for start in range(0, len(texts), AT_ONCE))
-                found = [row for part in parts for row in database.execute(SELECT, [part])]
-            return [row[:3] for row in found if _sum(row[:3]) == row[3]]
+                rows = [row for part in parts for row in database.execute(SELECT, [part])]
+            return [row[:3] for row in rows if _sum(row[:3]) == row[3]]
         except FAULTS as error:
             _announce(file, error)
             return []
@@ -415,7 +413,7 @@ class LabelStore:
         return self.folder / f"{fingerprint[:16]}.sqlite"
 
 
-def _announce(file: Path, error: Exception | None) -> None:
+def _announce(file: Path, error: Exception) -> None:
     """Say once in a process and for a folder that labels cannot be stored or read."""
     if file.parent not in _announced:
         _announced.add(file.parent)

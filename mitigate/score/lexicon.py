@@ -12,7 +12,7 @@ import json
 import re
 import string
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,9 +33,9 @@ class Vader:
 
     name = "sentiment"
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        return fingerprint(self, _lexicon())
+        return fingerprint(self, digest_of(json.dumps(analyser().lexicon, sort_keys=True)))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         strength = compound_scores(texts)
@@ -66,12 +66,6 @@ def analyser() -> SentimentIntensityAnalyzer:
     return SentimentIntensityAnalyzer()
 
 
-@cache
-def _lexicon() -> str:
-    """A hash of VADER's 7,500 words and their valences, cached since the fingerprint is read often."""
-    return digest_of(json.dumps(analyser().lexicon, sort_keys=True))
-
-
 # Keywords
 
 
@@ -96,26 +90,26 @@ class Keyword:
         self.fingerprint = fingerprint(self, sorted(lexicon.items()))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
-        found = [[label for _, label in self.words(text)] for text in texts]
-        praise = np.array([labels.count(FAVOURITISM) for labels in found], dtype=np.int32)
-        blame = np.array([labels.count(PREJUDICE) for labels in found], dtype=np.int32)
-        both = (praise > 0) & (praise == blame)
-        label = np.select([both, praise > blame, praise < blame], [OTHER, FAVOURITISM, PREJUDICE], NEUTRAL)
+        labels_of = [[label for _, label in self.words(text)] for text in texts]
+        praise = np.array([labels.count(FAVOURITISM) for labels in labels_of], dtype=np.int32)
+        blame = np.array([labels.count(PREJUDICE) for labels in labels_of], dtype=np.int32)
+        is_tie = (praise > 0) & (praise == blame)
+        label = np.select([is_tie, praise > blame, praise < blame], [OTHER, FAVOURITISM, PREJUDICE], NEUTRAL)
         strength = (praise - blame) / np.maximum(praise + blame, 1)
         return Labels(label.astype(np.int8), strength.astype(np.float32))
 
     def words(self, text: str) -> list[tuple[str, float]]:
-        """The entries found in a text, longest first where they overlap, each with 1 for praise or -1 for blame."""
-        parts = WORD.findall(text.lower())
-        found, start = [], 0
-        while start < len(parts):
-            for size in range(min(LONGEST, len(parts) - start), 0, -1):
-                entry = " ".join(parts[start : start + size])
+        """The entries that a text has, in order, each with 1 for praise or -1 for blame; at each place the longest."""
+        words = WORD.findall(text.lower())
+        entries, start = [], 0
+        while start < len(words):
+            for size in range(min(LONGEST, len(words) - start), 0, -1):
+                entry = " ".join(words[start : start + size])
                 if label := self._look_up(entry):
-                    found.append((entry, float(label)))
+                    entries.append((entry, float(label)))
                     break
-            start += size
-        return found
+            start += size  # of the entry; 1 where there is none
+        return entries
 
     def _look_up(self, entry: str) -> int:
         """The label of an entry, 0 for none; a whole entry precedes a beginning, a longer beginning a shorter one."""
@@ -173,11 +167,11 @@ def read_dic(path: Path) -> Lexicon:
     words: dict[str, set[int]] = {}
     for line in filter(str.strip, body.lower().splitlines()):
         word, *fields = line.split("\t") if "\t" in line else line.split()
-        found = {wanted[key] for field in fields for key in field.split() if key in wanted}
-        words.setdefault(word.strip(), set()).update(found)
+        labels = {wanted[key] for field in fields for key in field.split() if key in wanted}
+        words.setdefault(word.strip(), set()).update(labels)
     return _undisputed(words)
 
 
 def _undisputed(words: Mapping[str, set[int]]) -> Lexicon:
-    """Drop words that praise by one category and blame by another ("surprise", "emotion")."""
-    return {word: next(iter(found)) for word, found in words.items() if len(found) == 1}
+    """The words with their one label, without those of two ("surprise", "emotion") and of none."""
+    return {word: next(iter(labels)) for word, labels in words.items() if len(labels) == 1}

@@ -28,8 +28,7 @@ MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM}
 NEGATED = "negated"
 NEGATED_SCALE = 2.0  # so that weights of negated features decay less than those of words
 NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")
-VALID = ("not valid", "valid")
-"""The columns of people_valid."""
+VALID = ("not valid", "valid")  # the columns of people_valid
 
 
 class FromRatings:
@@ -85,8 +84,8 @@ class PeopleValid(FromRatings):
     def probabilities(self, statements: Sequence[str], masked: Sequence[str], subjects: Sequence[str]) -> np.ndarray:
         """The probability (n,) of being valid, by heads that were trained neither on the masked statement nor on the
         subject."""
-        found = self.features({"masked": masked, "statement": statements})
-        return self.heads.probabilities(found, [plain(text) for text in masked], subjects)[:, VALID.index("valid")]
+        read = self.features({"masked": masked, "statement": statements})
+        return self.heads.probabilities(read, [plain(text) for text in masked], subjects)[:, VALID.index("valid")]
 
 
 def polarity(probabilities: np.ndarray, heads: CrossFitted) -> Labels:
@@ -105,8 +104,8 @@ def plain(text: str) -> str:
 def features(states: States, kinds: Sequence[str], texts: Mapping[str, Sequence[str]]) -> np.ndarray:
     """The features of several kinds of texts side by side, (n, width). "negated" has those of masked statements with a
     negation, and zeros for others: from sums over words, linear heads cannot tell "is not cruel" from "is cruel"."""
-    read = {kind: states.features([plain(text) for text in texts[kind]]) for kind in kinds if kind != NEGATED}
+    by_kind = {kind: states.features([plain(text) for text in texts[kind]]) for kind in kinds if kind != NEGATED}
     if NEGATED in kinds:
-        negated = np.array([bool(NEGATION.search(plain(text))) for text in texts["masked"]], dtype=bool)
-        read[NEGATED] = NEGATED_SCALE * read["masked"] * negated[:, None]
-    return np.concatenate([read[kind] for kind in kinds], axis=1)
+        is_negated = np.array([bool(NEGATION.search(plain(text))) for text in texts["masked"]], dtype=bool)
+        by_kind[NEGATED] = NEGATED_SCALE * by_kind["masked"] * is_negated[:, None]
+    return np.concatenate([by_kind[kind] for kind in kinds], axis=1)

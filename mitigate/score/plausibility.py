@@ -88,9 +88,9 @@ def with_people_valid(
     rated = pl.col("relation").is_in(RATED) & pl.col("target").is_not_null()
     # Masked by whole words whatever the run's masking: this text identifies heads that learnt from a rated statement.
     parts = [pl.col("target"), mask_column("statement", "token", target_list), pl.col("statement")]
-    found = with_answers(statements, rated, parts, people, cache, ("people_valid", "people_validity"))
+    rows = with_answers(statements, rated, parts, people, cache, ("people_valid", "people_validity"))
     repeats = rated & is_echo()
-    return found.with_columns(
+    return rows.with_columns(
         people_valid=pl.when(repeats).then(False).otherwise("people_valid"),
         people_validity=pl.when(repeats).then(pl.lit(0.0, pl.Float32)).otherwise("people_validity"),
     )

@@ -29,10 +29,7 @@ class MiniLMRegard:
     name = "regard"
 
     def __init__(self, folder: str | Path | None = None, gate: bool = True) -> None:
-        from mitigate.models.encoder import (  # loads PyTorch, which the other classes do without
-            Cascade,
-            MiniLMClassifier,
-        )
+        from mitigate.models.encoder import Cascade, MiniLMClassifier  # loads PyTorch, unlike the other classes
 
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
         gated = gate and (folder / "gate.json").is_file()
@@ -42,8 +39,7 @@ class MiniLMRegard:
 
     @cached_property
     def fingerprint(self) -> str:
-        # The folder's config.json has the encoder's hash.
-        return fingerprint(self, digest_of_folder(self._folder), self._is_gated)
+        return fingerprint(self, digest_of_folder(self._folder), self._is_gated)  # config.json has the encoder's hash
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
