@@ -57,9 +57,9 @@ def __getattr__(name: str) -> Any:
     """A public name, loaded when it is first used (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"mitigate.{PLACES.get(name, 'library')}"), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(f"mitigate.{PLACES.get(name, 'library')}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -34,8 +34,8 @@ class RunResults(Results):
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         is_comparison = (self.folder / "comparison.json").is_file()
-        found = Results.of_run(open_run(folder, figures="comparison.json" if is_comparison else "metrics.json"))
-        super().__init__(found.table, found.facts)
+        results = Results.of_run(open_run(folder, figures="comparison.json" if is_comparison else "metrics.json"))
+        super().__init__(results.table, results.facts)
         self.report = next(iter(sorted(self.folder.glob("*.html"))), self.folder / "report.html")
 
     def ask(self, head: str, relation: str) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def run(recipe: str = "mitigate", *, path: str | PathLike[str] | None = None, **
 
     path: data.path. settings: by their names on the command line, groups as words or mappings: policy="both",
     data="triples", seed=2, trainer={"max_steps": 60}, or **{"trainer.max_steps": 60}. An interrupted run resumes with
-    the same call. Raises MitigateError for settings and input that a user can correct."""
+    the same call. Raises MitigateError for settings and input that a user can correct, and without a run folder."""
     given = [f"recipe={recipe}", *_overrides(settings)]
     given += [] if path is None else [f"data.path={spelt(path)}"]
     config = _composed(given)
@@ -61,8 +61,7 @@ def run(recipe: str = "mitigate", *, path: str | PathLike[str] | None = None, **
     folder = config.call.get("folder")
     if folder is None:
         raise MitigateError(
-            f"recipe={recipe} leaves no run folder with these settings, so that there are no results to return; run "
-            "python -m mitigate for recipe=ask, dry_run=true and single texts"
+            f"recipe={recipe} leaves no run folder with these settings, so it has no results; run python -m mitigate"
         )
     return RunResults(folder)
 
@@ -78,15 +77,14 @@ def compare(
 ) -> RunResults:
     """Compare finished runs with a baseline: run("compare", ...). runs: folders, or what `run` returns. baseline: one
     of them, or a policy among them; None: the policy none."""
-    places = [one.folder if isinstance(one, RunResults) else one for one in runs]
+    folders = [one.folder if isinstance(one, RunResults) else one for one in runs]
     base = baseline.folder if isinstance(baseline, RunResults) else baseline
-    return run("compare", compare={"runs": places, "baseline": base}, **settings)
+    return run("compare", compare={"runs": folders, "baseline": base}, **settings)
 
 
 def label(rows: pl.DataFrame | Iterable[str], scorers: Iterable[str | Scorer] = ROLES, **more: Any) -> pl.DataFrame:
     """Label texts, or a table of triples (head, relation, tail) or sentences (statement): the rows with `masked` and
-    for each scorer a label (-1 prejudice, 0 neutral, 1 favouritism, 2 other, which counts as neutral) and a strength
-    (-1 to 1).
+    for each scorer a label (-1 prejudice, 0 neutral, 1 favouritism, 2 other) and a strength (-1 to 1).
 
     scorers: names (`scorer`), or objects of make_scorer. more: further arguments of
     score.labeller.label_statements. Raises MitigateError as that does, and for an unknown scorer."""
@@ -112,7 +110,7 @@ def policy(name: str, **settings: Any) -> Policy:
 
 
 def _composed(overrides: Sequence[str]) -> DictConfig:
-    held = GlobalHydra.instance().hydra  # the command's, where a recipe of a user's own calls this
+    before = GlobalHydra.instance().hydra  # of the command, where a recipe of a user's own calls this
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(config_dir=str(CONF), version_base=None, job_name="mitigate"):
@@ -120,12 +118,12 @@ def _composed(overrides: Sequence[str]) -> DictConfig:
     except Exception as error:
         raise _in_words(error) from error
     finally:
-        GlobalHydra.instance().hydra = held
+        GlobalHydra.instance().hydra = before
 
 
 def _in_words(error: Exception) -> Exception:
-    said = in_words(error)
-    return error if said is None or isinstance(error, MitigateError) else MitigateError(said)
+    sentence = in_words(error)
+    return error if sentence is None or isinstance(error, MitigateError) else MitigateError(sentence)
 
 
 def _overrides(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -6,12 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
+from refusals import refuses
 from small_models import save_gpt1
 
 import mitigate
@@ -108,61 +107,36 @@ def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) 
     assert float(tenfold) == pytest.approx(10 * float(said.split()[0]), abs=1)
 
 
-def count_words(texts: Sequence[str]) -> list[int]:
-    """A scorer: -1 for a text of one word, 2 for one of two, 0 for longer ones."""
-    return [{1: -1, 2: 2}.get(len(text.split()), 0) for text in texts]
-
-
-class Words:
-    def __call__(self, texts: Sequence[str]) -> mitigate.Labels:
-        found = np.array(["cruel" in text for text in texts])
-        return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
-
-
 def test_a_function_is_a_scorer() -> None:
-    scorer = mitigate.make_scorer(count_words, "words")
+    scorer = mitigate.make_scorer(lambda texts: [-1, 2, 0], "words")
     found = scorer(["a", "a b", "a b c"])
     assert (scorer.name, found.label.tolist(), found.strength.tolist()) == ("words", [-1, 2, 0], [-1, 0, 0])
 
 
-@pytest.mark.parametrize(
-    ("rows", "more", "fault"),
-    [
-        ([], {}, None),
-        ("the nurse lies", {}, None),
-        (pl.DataFrame({"head": ["a"], "relation": ["Capableof"], "tail": ["b"]}), {}, "no phrase.*mean CapableOf"),
-        (["the nurse lies"], {"masking": "paper"}, "has no column 'target'"),
-        ([None], {}, "the column 'statement' must hold a text in each row"),
-    ],
-)
-def test_rows_are_texts_or_triples_and_others_are_refused(rows, more: dict[str, str], fault: str | None) -> None:
-    if fault is None:
-        assert mitigate.label(rows, "sentiment", **more).height == (1 if rows else 0)
-    else:
-        with pytest.raises(MitigateError, match=fault):
-            mitigate.label(rows, "sentiment", **more)
+def test_rows_are_texts_or_triples_and_others_are_refused() -> None:
+    assert [mitigate.label(rows, "sentiment").height for rows in ([], "the nurse lies")] == [0, 1]
+    triples = pl.DataFrame({"head": ["a"], "relation": ["Capableof"], "tail": ["b"]})
+    refuses(MitigateError, "has no phrase.*mean CapableOf", mitigate.label, triples, "sentiment")
+    refuses(MitigateError, "has no column 'target'", mitigate.label, ["he lies"], "sentiment", masking="paper")
+    refuses(MitigateError, "must hold a text in each row", mitigate.label, [None], "sentiment")
 
 
-def test_a_scorer_of_a_role_is_the_configured_one() -> None:
+def test_a_scorer_of_a_role_is_the_configured_one_and_results_need_a_run_folder() -> None:
     assert mitigate.scorer("regard", regard="keyword").name == "keyword"
-    with pytest.raises(MitigateError, match="score.regard and score.extra are all empty"):
-        mitigate.scorer("regard", regard=None)
-
-
-def test_a_recipe_without_a_run_folder_has_no_results() -> None:
-    with pytest.raises(MitigateError, match="recipe=labels leaves no run folder"):
-        mitigate.run("labels", texts=["this person lies"], **{"score.regard": None})
+    refuses(MitigateError, "score.regard and score.extra are all empty", mitigate.scorer, "regard", regard=None)
+    refuses(MitigateError, "recipe=labels leaves no run", mitigate.run, "labels", texts=["a"], **{"score.regard": None})
 
 
 def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
     """A nurse's two statements: one of them prejudice; a man's one is neutral."""
     triples = pl.DataFrame({"head": ["nurse", "nurse", "man"], "relation": "IsA", "tail": ["cruel", "kind", "kind"]})
-    labelled = mitigate.label(triples, [mitigate.make_scorer(Words, "words")])
+    scorer = mitigate.make_scorer(lambda texts: [-("cruel" in text) for text in texts], "words")
+    labelled = mitigate.label(triples, [scorer])
     harms = mitigate.measure_harms(labelled, intervals=mitigate.Bootstrap(resamples=50, seed=1))
     assert (harms["words/neutral_mean"], harms["words/O-"]) == (75, 25)
     assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]
-    with pytest.raises(MitigateError, match="unknown scorer 'regard'; allowed: words"):
-        mitigate.measure_harms(labelled, scorers=["regard"])
+    unknown = "unknown scorer 'regard'; allowed: words"
+    refuses(MitigateError, unknown, mitigate.measure_harms, labelled, scorers=["regard"])
 
 
 def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) -> None:
@@ -179,5 +153,4 @@ def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) ->
     probed = mitigate.probe_generator(generator, ["lawyer", "nurse"], ["IsA"], beams=2, top=2, max_length=3)
     rows = [(target, "profession", "IsA", rank) for target in ("lawyer", "nurse") for rank in (1, 2)]
     assert probed.select("target", "category", "relation", "rank").rows() == rows
-    with pytest.raises(MitigateError, match="is not a folder, is not in the hub's cache"):
-        mitigate.open_generator("no/such-model")
+    refuses(MitigateError, "is not a folder, is not in the hub's cache", mitigate.open_generator, "no/such-model")
