@@ -108,9 +108,8 @@ def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) 
 
 
 def test_a_function_is_a_scorer() -> None:
-    scorer = mitigate.make_scorer(lambda texts: [-1, 2, 0], "words")
-    found = scorer(["a", "a b", "a b c"])
-    assert (scorer.name, found.label.tolist(), found.strength.tolist()) == ("words", [-1, 2, 0], [-1, 0, 0])
+    found = mitigate.make_scorer(lambda texts: [-1, 2, 0], "words")(["a", "a b", "a b c"])
+    assert (found.label.tolist(), found.strength.tolist()) == ([-1, 2, 0], [-1, 0, 0])
 
 
 def test_rows_are_texts_or_triples_and_others_are_refused() -> None:
@@ -130,8 +129,7 @@ def test_a_scorer_of_a_role_is_the_configured_one_and_results_need_a_run_folder(
 def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
     """A nurse's two statements: one of them prejudice; a man's one is neutral."""
     triples = pl.DataFrame({"head": ["nurse", "nurse", "man"], "relation": "IsA", "tail": ["cruel", "kind", "kind"]})
-    scorer = mitigate.make_scorer(lambda texts: [-("cruel" in text) for text in texts], "words")
-    labelled = mitigate.label(triples, [scorer])
+    labelled = mitigate.label(triples, [mitigate.make_scorer(lambda texts: [-("cruel" in t) for t in texts], "words")])
     harms = mitigate.measure_harms(labelled, intervals=mitigate.Bootstrap(resamples=50, seed=1))
     assert (harms["words/neutral_mean"], harms["words/O-"]) == (75, 25)
     assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]
@@ -153,4 +151,6 @@ def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) ->
     probed = mitigate.probe_generator(generator, ["lawyer", "nurse"], ["IsA"], beams=2, top=2, max_length=3)
     rows = [(target, "profession", "IsA", rank) for target in ("lawyer", "nurse") for rank in (1, 2)]
     assert probed.select("target", "category", "relation", "rank").rows() == rows
+    unknown = triples.with_columns(relation=pl.lit("Foo"), split=pl.lit("test"))
+    refuses(MitigateError, "unknown relation 'Foo'", mitigate.held_out_likelihood, generator, unknown)
     refuses(MitigateError, "is not a folder, is not in the hub's cache", mitigate.open_generator, "no/such-model")

@@ -244,7 +244,10 @@ def held_out_likelihood(generator: Generator | Start, labelled: pl.DataFrame, *,
 
 @torch.inference_mode()
 def nll_of_tails(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str]) -> list[float]:
-    """Minus the log-likelihood in nats of each triple's tail and its end token."""
+    """Minus the log-likelihood in nats of each triple's tail and its end token. Raises MitigateError for a relation
+    that has no phrase."""
+    if unknown := next((name for name in triples["relation"] if name not in phrases), None):
+        raise one_of("relation", unknown, phrases)
     prompts = generator.prompts(triples["head"].to_list(), [phrases[relation] for relation in triples["relation"]])
     tails = generator.tails(triples["tail"].to_list())
     totals = [math.nan] * len(tails)
