@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from json import JSONDecodeError
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -135,6 +136,9 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
     try:
         with _loading, no_bars():
             return kind.from_pretrained(folder, trust_remote_code=False, **options)
+    except (JSONDecodeError, SafetensorError, LookupError, TypeError, AttributeError, StrictDataclassError) as error:
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ValueError(f"{folder} cannot be read ({why}): a file in it is damaged or incomplete; {ANEW}") from error
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
@@ -142,9 +146,6 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
             f"{folder} comes with code of its own (auto_map in its config.json), which is not run; give a model of an "
             "architecture that transformers has"
         ) from error
-    except (SafetensorError, LookupError, TypeError, AttributeError, StrictDataclassError) as error:
-        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise ValueError(f"{folder} cannot be read ({why}): a file in it is damaged or incomplete; {ANEW}") from error
 
 
 @contextmanager

@@ -7,13 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 
 from mitigate.models import hub
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig, tensor_of
-from mitigate.models.stored_tensors import TOKENIZER
-from mitigate.models.tail_prompts import Encoding, Layout
+from mitigate.models.tail_prompts import Encoding, Layout, open_tokenizer
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
@@ -51,7 +49,7 @@ def load(
         raise ValueError(
             f"{checkpoint} is not of the original COMeT: it has other tensors or words; {WANTED}"
         ) from error
-    vocab, tokenizer = found["vocab"], Tokenizer.from_file(str(folder / TOKENIZER))
+    vocab, tokenizer = found["vocab"], open_tokenizer(folder)
     special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
     encoding = Encoding(tokenizer, start=None, end=end, pad=PAD)
     encoding.add(special)

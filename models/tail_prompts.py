@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from mitigate.models.stored_tensors import CONFIG, TOKENIZER, read_facts, write_facts
+from mitigate.models.stored_tensors import ANEW, CONFIG, TOKENIZER, read_facts, write_facts
 
 HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 """The most tokens of each part, as in COMeT; the tail's end token is not counted."""
@@ -114,7 +114,7 @@ class Encoding:
     def load(cls, folder: Path) -> "Encoding":
         """The encoding of a generator's folder: its end token is the config's eos_token, its start what the
         tokenizer itself puts before a text. A tokenizer without an end token, as GPT-1's, is given <END>."""
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        tokenizer = open_tokenizer(folder)
         config = read_facts(folder / TOKENIZER_CONFIG)
         before = tokenizer.encode("").ids
         end = _named(config, "eos_token") or "<END>"
@@ -126,7 +126,7 @@ class Encoding:
     @classmethod
     def of_encoder(cls, folder: Path) -> "Encoding":
         """The encoding of a BERT-type encoder, made a generator's: [CLS] starts, [SEP] ends."""
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        tokenizer = open_tokenizer(folder)
         start, end, pad = (_id(tokenizer, token) for token in ("[CLS]", "[SEP]", "[PAD]"))
         tokenizer.post_processor = TemplateProcessing(single="[CLS] $A", special_tokens=[("[CLS]", start)])
         return cls(tokenizer, start=start, end=end, pad=pad)
@@ -145,6 +145,14 @@ class Encoding:
             "clean_up_tokenization_spaces": False,
         }
         write_facts(folder / TOKENIZER_CONFIG, config)
+
+
+def open_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a folder's tokenizer.json. Raises ValueError where the file is absent or damaged."""
+    try:
+        return Tokenizer.from_file(str(folder / TOKENIZER))
+    except Exception as error:  # the tokenizers library raises no narrower one
+        raise ValueError(f"{folder / TOKENIZER} is absent or damaged ({error}); {ANEW}") from error
 
 
 def _id(tokenizer: Tokenizer, token: str) -> int:

@@ -231,7 +231,7 @@ def check_start(start: str, weights: Path | None) -> str:
             raise ValueError(f"it is a {kind}")
         Encoding.load(weights)
         return sha256_of(weights / WEIGHTS)
-    except Exception as error:  # the tokenizers library raises no narrower one
+    except (OSError, ValueError) as error:
         where = "" if weights is None else f"={weights}"
         raise MitigateError(
             f"frames.weights{where} cannot be loaded ({error}); set it to weights that fit frames.start"
