@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from mitigate.models.beam import beam_search
 from mitigate.models.decoder import Decoder, DecoderReading, Padded
-from mitigate.models.stored_tensors import write_facts
+from mitigate.models.stored_tensors import CONFIG, read_facts, write_facts
 from mitigate.models.tail_prompts import (
     HEAD_TOKENS,
     RELATION_TOKENS,
@@ -134,6 +134,9 @@ class Comet(nn.Module):
     def load(cls, folder: Path, layout: Layout | None = None, relation: str | None = None) -> "Comet":
         """The COMeT of a Hugging Face folder, or the language model of one to be made a COMeT (see regimen)."""
         decoder, encoding = Decoder.load(folder), Encoding.load(folder)
+        if decoder.config.kind == "gpt2" and "comet_layout" not in read_facts(folder / CONFIG):
+            # Head, phrase and tail are encoded apart, and GPT-2 marks a word by the space before it.
+            encoding.tokenizer.pre_tokenizer.add_prefix_space = True
         if encoding.vocab_size > decoder.config.vocab_size:  # an end token was added
             decoder.grow(encoding.vocab_size)
         return cls(decoder, encoding, *regimen(folder, layout, relation)).eval()

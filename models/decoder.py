@@ -202,10 +202,11 @@ class Decoder(nn.Module):
         settings = vars(self.config)
         kind, layout = settings["kind"], LAYOUTS[settings["kind"]]
         config = {
+            "model_type": layout.model_type,
+            "architectures": [layout.architecture],
             **layout.fixed,
             **{theirs: settings[ours] for ours, theirs in layout.settings.items()},
             **dict.fromkeys(layout.dropouts, settings["dropout"]),
-            "tie_word_embeddings": True,
             "dtype": "float32",
             **facts,
         }
@@ -260,7 +261,9 @@ class Layout(NamedTuple):
 
     settings: dict[str, str]
     dropouts: tuple[str, ...]  # one rate here, several there
-    fixed: dict[str, Any]  # what the decoder takes for granted
+    model_type: str
+    architecture: str
+    fixed: dict[str, Any]  # the only values of these settings that the decoder computes
     modules: dict[str, str]
     block: str
     block_modules: dict[str, str]
@@ -273,7 +276,9 @@ _BLOCK = "attention_in attention_out attention_norm mlp_in mlp_out mlp_norm"
 _GPT1 = Layout(
     settings=_named(_SIZES, "vocab_size n_positions n_embd n_layer n_head layer_norm_epsilon"),
     dropouts=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
-    fixed={"model_type": "openai-gpt", "architectures": ["OpenAIGPTLMHeadModel"], "afn": "gelu"},
+    model_type="openai-gpt",
+    architecture="OpenAIGPTLMHeadModel",
+    fixed={"afn": "gelu", "tie_word_embeddings": True},
     modules=_named("token_embedding position_embedding", "tokens_embed positions_embed"),
     block="h",
     block_modules=_named(_BLOCK, "attn.c_attn attn.c_proj ln_1 mlp.c_fc mlp.c_proj ln_2"),
@@ -282,9 +287,10 @@ _GPT1 = Layout(
 )
 _GPT2 = _GPT1._replace(
     settings=_GPT1.settings | {"inner": "n_inner"},
+    model_type="gpt2",
+    architecture="GPT2LMHeadModel",
     fixed={
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
+        "tie_word_embeddings": True,
         "activation_function": "gelu_new",
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
@@ -298,12 +304,9 @@ _MINILM = Layout(
         "intermediate_size",
     ),
     dropouts=("hidden_dropout_prob", "attention_probs_dropout_prob"),
-    fixed={
-        "model_type": "bert-generation",
-        "architectures": ["BertGenerationDecoder"],
-        "hidden_act": "gelu",
-        "is_decoder": True,
-    },
+    model_type="bert-generation",
+    architecture="BertGenerationDecoder",
+    fixed={"hidden_act": "gelu", "is_decoder": True, "tie_word_embeddings": True},
     modules=_named(
         "token_embedding position_embedding embedding_norm",
         "embeddings.word_embeddings embeddings.position_embeddings embeddings.LayerNorm",
@@ -320,18 +323,23 @@ _MINILM = Layout(
 LAYOUTS = {"gpt1": _GPT1, "gpt2": _GPT2, "minilm": _MINILM}
 
 
+def unsupported(config: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """The settings of a Hugging Face config whose values the decoder does not compute, with those that it does."""
+    return {name: value for name, value in layout.fixed.items() if config.get(name, value) != value}
+
+
 def read_settings(folder: Path, *, of_encoder: bool = False) -> dict[str, Any]:
     """The settings of a decoder, from a folder's config.json; of_encoder: of one that a BERT-type encoder can become.
 
     Raises ValueError when its model is of another type, or of a kind of that type that the decoder is not."""
     config = read_facts(folder / CONFIG, ["model_type"])
-    ours = {"bert": "minilm"} if of_encoder else {layout.fixed["model_type"]: kind for kind, layout in LAYOUTS.items()}
-    if config["model_type"] not in ours:
-        raise ValueError(f"{folder} holds a model of type {config['model_type']!r}; allowed: {', '.join(ours)}")
-    kind = ours[config["model_type"]]
+    kinds = {"bert": "minilm"} if of_encoder else {layout.model_type: kind for kind, layout in LAYOUTS.items()}
+    if config["model_type"] not in kinds:
+        raise ValueError(f"{folder} holds a model of type {config['model_type']!r}; allowed: {', '.join(kinds)}")
+    kind = kinds[config["model_type"]]
     layout = LAYOUTS[kind]
-    for name, value in layout.fixed.items():
-        if not of_encoder and name != "architectures" and config.get(name, value) != value:
+    for name, value in unsupported(config, layout).items():
+        if not of_encoder:
             raise ValueError(f"{folder / CONFIG} has {name}={config[name]!r}; the decoder computes {name}={value!r}")
     shape = {name: config[theirs] for name, theirs in layout.settings.items() if config.get(theirs) is not None}
     if absent := [layout.settings[name] for name in _SIZES.split() if not shape.get(name)]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from frames_corpus import save_gpt2
 from refusals import refuses
 from small_models import TextsApart, rows_of, save_gpt1, small_comet
 from torch import Tensor
@@ -24,8 +25,10 @@ from transformers import (
 from mitigate.models.comet import Comet
 from mitigate.models.decoder import Decoder, DecoderConfig, Kind
 from mitigate.models.encoder import load_encoder, mean_states
+from mitigate.models.hf import LanguageModel
 from mitigate.models.stored_tensors import minilm_folder
 from mitigate.models.tail_prompts import Encoding, regimen
+from mitigate.train.base_model import class_of
 
 
 @pytest.fixture(scope="module")
@@ -164,10 +167,27 @@ def test_hugging_face_reads_what_we_wrote(kind: Kind, tmp_path: Path) -> None:
 def test_configurations_that_it_would_compute_otherwise_are_refused(tmp_path: Path) -> None:
     Decoder(small("gpt2")).save(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"activation_function": "relu"}))
-    refuses(ValueError, "activation_function='relu'; the decoder computes", Decoder.load, tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
-    refuses(ValueError, "type 't5'; allowed: openai-gpt, gpt2, bert-generation", Decoder.load, tmp_path)
+    assert class_of(tmp_path) is Comet
+    for name, value, message in (
+        ("activation_function", "relu", "activation_function='relu'; the decoder computes"),
+        ("tie_word_embeddings", False, "tie_word_embeddings=False; the decoder computes"),  # a head of its own
+        ("model_type", "t5", "type 't5'; allowed: openai-gpt, gpt2, bert-generation"),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps(config | {name: value}))
+        refuses(ValueError, message, Decoder.load, tmp_path)
+        assert class_of(tmp_path) is LanguageModel
+
+
+def test_parts_of_a_prompt_to_gpt2_are_words_of_their_own(tmp_path: Path) -> None:
+    comet = Comet.load(save_gpt2(tmp_path / "gpt2"))
+    (prompt,), (tail,) = comet.prompts(["the nurses"], ["walk"]), comet.tails(["well daily"])
+    assert comet.decode([*prompt, *tail]) == "the nurses walk well daily"
+    comet.save(tmp_path / "comet")
+    again, tokenizer = Comet.load(tmp_path / "comet"), AutoTokenizer.from_pretrained(tmp_path / "comet")
+    assert again.prompts(["the nurses"], ["walk"]) == [prompt]
+    assert tokenizer("the nurses walk well daily")["input_ids"] == [*prompt, *tail[:-1]]
+    (tmp_path / "gpt2" / "tokenizer.json").write_text("{")
+    refuses(ValueError, "tokenizer.json is absent or damaged .*; copy its folder again", Comet.load, tmp_path / "gpt2")
 
 
 ROWS = [[101, 5160, 2003, 5214, 1997, 102], [101, 6821, 102], [101, 2003, 102]]

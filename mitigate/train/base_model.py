@@ -113,18 +113,18 @@ def _content(folder: Path, checkpoint: str | Path | None) -> str:
 
 
 def class_of(folder: Path) -> Any:
-    """The class of what is in a Hugging Face folder, by its config.json: a generator that was trained here as what it
-    was trained; of other models those that our decoder computes as a Comet, the rest as a sequence-to-sequence or
-    language model.
+    """The class that loads the model of a Hugging Face folder, by its config.json. A generator that was trained here
+    has the class that it was trained as. Of other models, those that the project's decoder computes are a Comet, the
+    others a sequence-to-sequence model or a language model.
 
-    Raises OSError without a config.json, and ValueError for one that is no JSON."""
+    Raises OSError without a config.json, and ValueError for one that is not JSON."""
     from mitigate.models.comet import Comet  # loads PyTorch
-    from mitigate.models.decoder import LAYOUTS
+    from mitigate.models.decoder import LAYOUTS, unsupported
 
     config = read_facts(folder / CONFIG)
-    ours = {layout.fixed["model_type"] for layout in LAYOUTS.values()}
-    is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
-    if is_comet and not config.get("is_encoder_decoder"):
+    layouts = [layout for layout in LAYOUTS.values() if layout.model_type == config.get("model_type")]
+    computed = "comet_relation" not in config and any(not unsupported(config, layout) for layout in layouts)
+    if ("comet_layout" in config or computed) and not config.get("is_encoder_decoder"):
         return Comet
     # Loading transformers takes five seconds, which a Comet does without.
     from mitigate.models.hf import LanguageModel, Seq2Seq
