@@ -78,7 +78,13 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not self.name:
             raise EndpointError(f"the endpoint {self.url} needs the name of a model")
-        parts = urlsplit(self.url)
+        try:
+            parts = urlsplit(self.url)
+            _ = parts.port  # raises ValueError for one that is not a number
+        except ValueError as error:
+            raise EndpointError(
+                f"the endpoint's address is malformed: {error}; give one such as https://HOST/v1"
+            ) from error
         is_address = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.password
         if not is_address or parts.path.rstrip("/").endswith("completions"):
             place = parts.hostname if parts.password else self.url

@@ -96,12 +96,13 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
 
 
 def _from_hub(name: str, revision: str | None) -> Path:
+    how: dict[str, Any] = {"revision": revision, "allow_patterns": FILES}
     try:
-        how: dict[str, Any] = {"revision": revision, "allow_patterns": FILES}
-        try:
-            return Path(snapshot_download(name, **how, local_files_only=True))
-        except LocalEntryNotFoundError:
-            return Path(snapshot_download(name, **how))
+        with suppress(LocalEntryNotFoundError):
+            folder = Path(snapshot_download(name, **how, local_files_only=True))
+            if any(folder.glob(WEIGHTS)):  # the cache may hold the tokenizer alone
+                return folder
+        return Path(snapshot_download(name, **how))
     except Exception as error:  # network, proxy, hub and disk each have kinds of their own
         raise FileNotFoundError(
             f"{name} is not a folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
@@ -113,10 +114,10 @@ def _from_hub(name: str, revision: str | None) -> Path:
 def opened(kind: Any, folder: Path, **options: Any) -> Any:
     """The model of a folder in float32, by a class of transformers such as AutoModelForCausalLM. Raises ValueError for
     a model that needs code of its own or pickled weights, and ValueError or OSError for a damaged one."""
-    if not any(folder.glob(WEIGHTS)) and (pickled := sorted(folder.glob("*.bin"))):
+    if not any(folder.glob(WEIGHTS)):
         raise ValueError(
-            f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "
-            "it as model.safetensors (transformers: model.save_pretrained), where you trust it"
+            f"{folder} has no model.safetensors; weights in a pickle, such as pytorch_model.bin, are not read, since a "
+            "pickle can run code: save them again (transformers: model.save_pretrained), where you trust them"
         )
     return whole(kind, folder, use_safetensors=True, dtype="float32", **options)
 

@@ -130,6 +130,8 @@ def test_a_redirect_is_not_followed(connected: list[str]) -> None:
         ("https://example.org/v1?key=a", "is not the address"),
         ("https://me:word@example.org/v1", "^example.org is not the address of an endpoint"),
         ("https://example.org/v1/chat/completions", "is not the address"),
+        ("http://localhost:PORT/v1", "address is malformed: Port could not be cast .*; give one such as"),
+        ("http://[::1/v1", "address is malformed: Invalid IPv6 URL"),
         ("http://example.org/v1", "the key in OPENAI_API_KEY would travel unencrypted to example.org"),
     ],
 )

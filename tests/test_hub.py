@@ -1,6 +1,7 @@
 """Models by name or folder: what is looked for on the hub, and that nothing in a model's folder is run."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,17 @@ def test_a_revision_is_looked_for_and_its_commit_is_in_the_provenance(tmp_path, 
     (tmp_path / "models--me--small" / "refs" / "v1").write_text(commit)
     assert hub.locate("me/small", revision="v1", seq2seq=False) == folder
     assert origin_facts(find_start(LanguageModel.load, folder)) == {"commit of the base model": commit}
+
+
+def test_a_cache_that_holds_the_tokenizer_alone_is_completed(tmp_path, monkeypatch):
+    cached, complete = tmp_path / "cached", save_llama(tmp_path / "complete", TEXTS)
+    shutil.copytree(complete, cached, ignore=shutil.ignore_patterns("*.safetensors"))
+    offline_first = {True: str(cached), False: str(complete)}
+    monkeypatch.setattr(
+        hub, "snapshot_download", lambda *_, local_files_only=False, **__: offline_first[local_files_only]
+    )
+    assert hub.locate("me/small", seq2seq=False) == complete
+    refuses(ValueError, "has no model.safetensors; weights in a pickle", LanguageModel.load, cached)
 
 
 class Touches:
