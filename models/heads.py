@@ -64,7 +64,8 @@ class CrossFitted:
 
     @classmethod
     def load(cls, folder: Path) -> "CrossFitted":
-        """The heads of a folder. Raises OSError and ValueError as models.stored_tensors does."""
+        """The heads of a folder. Raises OSError without the files, ValueError for other facts, and SafetensorError for
+        damaged weights."""
         facts = read_facts(folder / CONFIG, ["labels", "sha256", "layers", "reads"])
         stored = load_file(folder / WEIGHTS)
         halves = {name: stored[name].astype(np.float32) for name in ("weight", "bias", "threshold")}

@@ -27,8 +27,8 @@ def network(kind: str) -> Embeddings:
 def test_scores_by_hand(kind):
     interaction = KINDS[kind]()
     assert interaction.score(HEAD, RELATION, TAIL).item() == pytest.approx(BY_HAND[kind])
-    assert interaction.tails(HEAD, RELATION, TAIL).tolist() == [[pytest.approx(BY_HAND[kind])]]
-    assert interaction.heads(RELATION, TAIL, HEAD).tolist() == [[pytest.approx(BY_HAND[kind])]]
+    assert interaction.score_tails(HEAD, RELATION, TAIL).tolist() == [[pytest.approx(BY_HAND[kind])]]
+    assert interaction.score_heads(RELATION, TAIL, HEAD).tolist() == [[pytest.approx(BY_HAND[kind])]]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(KINDS[kind], DotProduct)])
@@ -38,7 +38,7 @@ def test_tails_moved_back_are_the_gradient_by_the_head(kind):
     relation, tail = torch.randn(5, 4), torch.randn(5, 4)
     score = interaction.score(head, relation, tail)
     (gradient,) = torch.autograd.grad(score.sum(), head)
-    weight = interaction.back(relation, tail)
+    weight = interaction.transform_tails(relation, tail)
     assert torch.allclose(weight, gradient, atol=1e-6)
     assert torch.allclose((weight * head).sum(1) + interaction.offset(relation, tail), score, atol=1e-5)
 
@@ -60,10 +60,10 @@ class Table:
     def __init__(self, as_tail: list[float], as_head: list[float]) -> None:
         self.as_tail, self.as_head = torch.tensor(as_tail), torch.tensor(as_head)
 
-    def tails(self, heads: Tensor, relations: Tensor) -> Tensor:
+    def score_tails(self, heads: Tensor, relations: Tensor) -> Tensor:
         return self.as_tail.repeat(len(heads), 1)
 
-    def heads(self, relations: Tensor, tails: Tensor) -> Tensor:
+    def score_heads(self, relations: Tensor, tails: Tensor) -> Tensor:
         return self.as_head.repeat(len(tails), 1)
 
 

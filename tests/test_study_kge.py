@@ -102,7 +102,7 @@ def test_with_a_dot_product_the_change_is_a_product_of_gradients(kind):
     vectors, relations = model.entities.detach(), model.relations.detach()
 
     def weights(entities: np.ndarray, relation: int) -> torch.Tensor:
-        return model.interaction.back(relations[relation].expand(len(entities), -1), vectors[entities])
+        return model.interaction.transform_tails(relations[relation].expand(len(entities), -1), vectors[entities])
 
     direction = weights(question.a, 0).mean(0) - weights(question.b, 0).mean(0)
     single = kge.STEP * weights(question.entities, 1) @ direction

@@ -48,7 +48,7 @@ def test_the_loss_with_shared_negatives_by_hand(kind, monkeypatch):
     expected = []
     for triple in triples[:3]:
         head, relation, tail = (torch.tensor([number]) for number in triple)
-        as_tail, as_head = model.tails(head, relation)[0].tolist(), model.heads(relation, tail)[0].tolist()
+        as_tail, as_head = model.score_tails(head, relation)[0].tolist(), model.score_heads(relation, tail)[0].tolist()
         for scores, own in ((as_tail, int(tail)), (as_head, int(head))):
             others = [scores[entity] for entity in negatives.tolist() if entity != own]
             expected.append(softmax_loss([scores[own], *others]))
@@ -65,8 +65,8 @@ def test_one_vs_all_is_the_same_query_by_query(kind):
     assert ranking.count.tolist() == [2, 1, 1, 1, 2, 1]
     expected = []
     for head, relation, tail in torch.from_numpy(triples)[:, :, None]:
-        expected.append(-model.tails(head, relation).log_softmax(1)[0, tail].item())
-        expected.append(-model.heads(relation, tail).log_softmax(1)[0, head].item())
+        expected.append(-model.score_tails(head, relation).log_softmax(1)[0, tail].item())
+        expected.append(-model.score_heads(relation, tail).log_softmax(1)[0, head].item())
     shuffled = np.array([5, 2, 0, 4, 1, 3])
     assert ranking.loss(shuffled).item() == pytest.approx(np.mean(expected), rel=1e-5)
     # Part of a batch: the sum over its answers, by the mean number of answers of a whole one.

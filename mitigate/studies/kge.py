@@ -408,7 +408,7 @@ def changes_of(network: Embeddings, question: Question) -> np.ndarray:
     the changes of each profession's score over people and over entities of one name, (professions,) float64.
 
     Computed in float64: the changes are much smaller than the scores."""
-    tails = network.interaction.tails
+    tails = network.interaction.score_tails
     entities, relations = network.entities.detach().double(), network.relations.detach().double()
     total = torch.zeros(len(question.entities), dtype=torch.float64)
     for numbers in np.array_split(question.people, -(-len(question.people) // 512)):
@@ -449,7 +449,7 @@ def measure_trainings(
         with torch.inference_mode():
             vectors = network.entities[people]
             occupation = network.relations[question.occupation].expand_as(vectors)
-            scores = network.interaction.tails(vectors, occupation, network.entities[question.entities])
+            scores = network.interaction.score_tails(vectors, occupation, network.entities[question.entities])
             places = torch.from_numpy(question.places).expand_as(scores)
             best = torch.full((len(people), size), -torch.inf).scatter_reduce(1, places, scores, "amax").numpy()
         predicted = np.where(is_learnt, -np.inf, best).argmax(1)
@@ -480,8 +480,8 @@ class RelationalBias:
         interaction, device = network.interaction, network.entities.device
 
         def vectors_of(entities: np.ndarray, relation: int) -> tuple[Tensor, Tensor]:
-            vectors = network.of(torch.from_numpy(entities).to(device))
-            return vectors, interaction.back(network.relations[relation].expand_as(vectors), vectors)
+            vectors = network.entity_vectors(torch.from_numpy(entities).to(device))
+            return vectors, interaction.transform_tails(network.relations[relation].expand_as(vectors), vectors)
 
         (a, from_a), (b, from_b) = (vectors_of(ends, self.relation) for ends in (self.a, self.b))
         distance = (a.mean(0) - b.mean(0)).square().sum().clamp_min(1e-12).sqrt()
@@ -530,11 +530,11 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
     occupation. Of a distance the same directions lead from one value to the other."""
     interaction, entities, relations = network.interaction, network.entities.detach(), network.relations.detach()
     a, b = (
-        interaction.back(relations[question.relation].expand(len(ends), -1), entities[ends]).mean(0)
+        interaction.transform_tails(relations[question.relation].expand(len(ends), -1), entities[ends]).mean(0)
         for ends in (question.a, question.b)
     )
     both = torch.stack([a - b, torch.zeros_like(a)])
-    moved, origin = interaction.transform(both, relations[question.occupation].expand_as(both))
+    moved, origin = interaction.transform_heads(both, relations[question.occupation].expand_as(both))
     people, professions = (one / one.norm().clamp_min(1e-12) for one in (a - b, moved - origin))
     return people, professions
 

@@ -133,7 +133,7 @@ def regulariser(network: Embeddings, weight: float, heads: Tensor, relations: Te
     """The N3 regulariser (Lacroix et al. 2018) of true triples: the cubed moduli of all vectors, summed."""
     if not weight:
         return torch.zeros((), device=network.entities.device)
-    vectors = torch.cat([network.of(torch.cat([heads, tails])), network.of_relations(relations)])
+    vectors = torch.cat([network.entity_vectors(torch.cat([heads, tails])), network.relation_vectors(relations)])
     cubed: Tensor = network.moduli(vectors).pow(3)
     return weight * cubed.sum()
 
@@ -154,7 +154,7 @@ class SharedNegatives:
         device = self.network.entities.device
         triples, negatives = self.triples[torch.from_numpy(batch)].to(device), self.draw().to(device)
         heads, relations, tails = triples.T.contiguous()
-        true, by_tail, by_head = self.network.beside(triples, negatives)
+        true, by_tail, by_head = self.network.score_with_candidates(triples, negatives)
         total = regulariser(self.network, self.settings.n3, heads, relations, tails)
         for scores, own in ((by_tail, tails), (by_head, heads)):
             others = scores.masked_fill(negatives == own[:, None], UNLIKELY).logsumexp(1)
@@ -196,7 +196,7 @@ class OneVsAll:
             places = np.arange(len(rows)) + np.repeat(self.start[part] - np.cumsum(count) + count, count)
             row, answers = torch.from_numpy(rows).to(device), self.answers[torch.from_numpy(places)].to(device)
             _, relations, entities = self.queries[torch.from_numpy(part)].to(device).T
-            scores = network.heads(relations, entities) if is_head else network.tails(entities, relations)
+            scores = network.score_heads(relations, entities) if is_head else network.score_tails(entities, relations)
             total = total + scores.logsumexp(1)[row].sum() - scores[row, answers].sum()  # scores: (queries, entities)
             heads, tails = (answers, entities[row]) if is_head else (entities[row], answers)
             total = total + regulariser(network, self.settings.n3, heads, relations[row], tails)
