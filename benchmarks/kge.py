@@ -36,13 +36,13 @@ Epoch = Callable[[int], float]  # of a turn's number, which seeds its draws, to 
 def ours(graph: Graph, model: str) -> Epoch:
     network = Embeddings(model, len(graph.entities), len(graph.relations), 200)
     optimizer = torch.optim.Adagrad(network.parameters(), lr=LR, fused=True)
-    ranking = OneVsAll(network, graph.train, EmbeddingTraining(loss="all", batch_size=250))
-    steps = -(-ranking.examples // 250)
+    objective = OneVsAll(network, graph.train, EmbeddingTraining(loss="all", batch_size=250))
+    steps = -(-objective.num_examples // 250)
 
     def epoch(turn: int) -> float:
-        for batch in Batches(np.zeros(ranking.examples), 250, turn).start_at(0, steps):
+        for batch in Batches(np.zeros(objective.num_examples), 250, turn).start_at(0, steps):
             optimizer.zero_grad()
-            ranking.loss(batch).backward()
+            objective.loss(batch).backward()
             optimizer.step()
         return 1.0
 

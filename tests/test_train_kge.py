@@ -62,7 +62,7 @@ def test_one_vs_all_is_the_same_query_by_query(kind):
     ranking = OneVsAll(model, triples, replace(SETTINGS, loss="all", batch_size=100))
     # (0, 0, ?), (3, 0, ?), (3, 1, ?), (?, 0, 1), (?, 0, 2), (?, 1, 0)
     assert ranking.queries.tolist() == [[0, 0, 0], [0, 0, 3], [0, 1, 3], [1, 0, 1], [1, 0, 2], [1, 1, 0]]
-    assert ranking.count.tolist() == [2, 1, 1, 1, 2, 1]
+    assert ranking.counts.tolist() == [2, 1, 1, 1, 2, 1]
     expected = []
     for head, relation, tail in torch.from_numpy(triples)[:, :, None]:
         expected.append(-model.score_tails(head, relation).log_softmax(1)[0, tail].item())

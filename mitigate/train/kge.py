@@ -1,6 +1,7 @@
-"""Training of embeddings of a knowledge graph (models.kge) in a plain loop, which stops where they rank validation
-triples best: Adagrad with a learning rate that falls linearly to 0 at the end of the last epoch."""
+"""Training of embeddings of a knowledge graph (models.kge) in a plain loop: Adagrad with a learning rate that falls
+linearly to 0 at the end of the last epoch, and early stopping by the MRR of validation triples."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -14,12 +15,10 @@ from torch import Tensor
 from mitigate.errors import MitigateError
 from mitigate.models.kge import Embeddings, filtered_ranks
 from mitigate.progress import progress
-from mitigate.train.harness import Batches, Checkpoints
+from mitigate.train.harness import LOG_EVERY, Batches, Checkpoints, Log
 from mitigate.train.settings import EmbeddingTraining as Settings
 
-UNLIKELY = -1e30  # a score of what does not count; finite, so that gradients are
-LOG_EVERY = 20  # steps
-Log = Callable[[dict[str, float], int], None]
+MASKED = -1e30  # a score that does not count; finite, so that gradients are finite
 Penalty = Callable[[Embeddings], Tensor]
 """A loss of the vectors alone, which is added to that of each batch."""
 
@@ -61,23 +60,22 @@ def fit(
             "decide when training stops"
         )
     network.to(device).train()
-    ranking = (OneVsAll if settings.loss == "all" else SharedNegatives)(network, train, settings)
-    size = min(settings.batch_size, ranking.examples)
-    batches = Batches(np.zeros(ranking.examples), size, settings.seed)
-    steps = -(-settings.max_epochs * ranking.examples // size)
+    objective = (OneVsAll if settings.loss == "all" else SharedNegatives)(network, train, settings)
+    size = min(settings.batch_size, objective.num_examples)
+    batches = Batches(np.zeros(objective.num_examples), size, settings.seed)
+    steps = math.ceil(settings.max_epochs * objective.num_examples / size)
     # PyTorch has a fused Adagrad for CPUs only.
     optimizer = torch.optim.Adagrad(network.parameters(), lr=settings.learning_rate, fused=device == "cpu")
     checkpoints = Checkpoints(folder, fingerprint)
-    weights = network.state_dict  # the vectors themselves, not copies
-    best = {name: value.clone() for name, value in weights().items()}
-    found, epoch, stale, step, seconds = -1.0, 0, 0, 0, 0.0
+    best_weights = copies(network)
+    best_mrr, best_epoch, stale, step, seconds = -1.0, 0, 0, 0, 0.0  # stale: evaluations since the best one
     losses: deque[float] = deque(maxlen=LOG_EVERY)
     if newest := checkpoints.newest():
         state = checkpoints.load_checkpoint(newest)
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
-        best, losses = state["best"], deque(state["losses"], LOG_EVERY)
-        found, epoch, stale, step, seconds = state["counts"]
+        best_weights, losses = state["best_weights"], deque(state["losses"], LOG_EVERY)
+        best_mrr, best_epoch, stale, step, seconds = state["counts"]
     since = saved = time.monotonic()
     with progress("train", steps, "steps", done=step) as advance:
         for batch in batches.start_at(step, steps) if stale < settings.patience else ():
@@ -85,7 +83,7 @@ def fit(
                 group["lr"] = settings.learning_rate * (1 - step / steps)
             # Random numbers of each step's own: a training that resumes repeats none and skips none.
             torch.manual_seed(int(np.random.SeedSequence([settings.seed, step, 0]).generate_state(1)[0]))
-            loss = ranking.loss(batch) if penalty is None else ranking.loss(batch) + penalty(network)
+            loss = objective.loss(batch) if penalty is None else objective.loss(batch) + penalty(network)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -96,34 +94,45 @@ def fit(
             seconds, since = seconds + now - since, now
             if log and (step % LOG_EVERY == 0 or step == steps):
                 log({"loss": float(np.mean(losses)), "examples_per_second": step * size / seconds}, step)
-            at = step * size // ranking.examples
-            if (batches.ends_epoch(step - 1) and at % settings.evaluate_every == 0) or step == steps:
+            epoch = step * size // objective.num_examples
+            if (batches.ends_epoch(step - 1) and epoch % settings.evaluate_every == 0) or step == steps:
                 mrr = validation_mrr(network, valid, known)
                 stale += 1
-                if mrr > found:
-                    found, epoch, stale = mrr, at, 0
-                    best = {name: value.clone() for name, value in weights().items()}
+                if mrr > best_mrr:
+                    best_mrr, best_epoch, stale = mrr, epoch, 0
+                    best_weights = copies(network)
                 if log:
-                    log({"valid_mrr": mrr, "epoch": at}, step)
+                    log({"valid_mrr": mrr, "epoch": epoch}, step)
             if stale >= settings.patience or step == steps or now - saved >= settings.checkpoint_every:
-                state = {"network": weights(), "optimizer": optimizer.state_dict(), "best": best}
-                counts = {"losses": list(losses), "counts": (found, epoch, stale, step, seconds)}
-                checkpoints.save_checkpoint(state | counts, checkpoints.last)
+                state = {
+                    "network": network.state_dict(),
+                    "optimizer": optimizer.state_dict(),
+                    "best_weights": best_weights,
+                    "losses": list(losses),
+                    "counts": (best_mrr, best_epoch, stale, step, seconds),
+                }
+                checkpoints.save_checkpoint(state, checkpoints.last)
                 saved = now
             if stale >= settings.patience:
                 break
-    network.load_state_dict(best)
+    network.load_state_dict(best_weights)
     network.eval()
-    return Fitted(step, epoch, seconds, float(np.mean(losses)), found)
+    return Fitted(step, best_epoch, seconds, float(np.mean(losses)), best_mrr)
+
+
+def copies(network: Embeddings) -> dict[str, Tensor]:
+    """Copies of the network's vectors."""
+    return {name: value.clone() for name, value in network.state_dict().items()}
 
 
 def validation_mrr(network: Embeddings, triples: np.ndarray, known: np.ndarray) -> float:
     """The filtered mean reciprocal rank over heads and tails.
 
     Raises MitigateError for scores that are not finite."""
-    asked, others = (torch.from_numpy(one).to(network.entities.device) for one in (triples, known))
+    device = network.entities.device
+    ranked, true = torch.from_numpy(triples).to(device), torch.from_numpy(known).to(device)
     try:
-        ranks = filtered_ranks(network, asked, others, len(network.entities))
+        ranks = filtered_ranks(network, ranked, true, len(network.entities))
     except FloatingPointError as error:
         raise MitigateError("kge: training diverged, scores are not finite numbers; lower the learning rate") from error
     return float(torch.cat(ranks).reciprocal().mean())
@@ -139,13 +148,13 @@ def regulariser(network: Embeddings, weight: float, heads: Tensor, relations: Te
 
 
 class SharedNegatives:
-    """A loss with negatives that a batch shares: entities drawn once replace the tails, then the heads.
+    """A loss whose negatives are shared by a batch: the same drawn entities replace the tails, then the heads.
 
-    A drawn entity that is a triple's own does not count for that triple. One that makes another true triple does, as in
-    PyTorch-BigGraph."""
+    A drawn entity that is a triple's true one does not count for that triple. One that makes another true triple does,
+    as in PyTorch-BigGraph (Lerer et al. 2019)."""
 
     def __init__(self, network: Embeddings, triples: np.ndarray, settings: Settings) -> None:
-        self.network, self.settings, self.examples = network, settings, len(triples)
+        self.network, self.settings, self.num_examples = network, settings, len(triples)
         self.triples = torch.from_numpy(triples)  # (n, 3) head, relation, tail
         self.occurring = self.triples[:, [0, 2]].flatten()  # entities as often as they occur
 
@@ -156,8 +165,8 @@ class SharedNegatives:
         heads, relations, tails = triples.T.contiguous()
         true, by_tail, by_head = self.network.score_with_candidates(triples, negatives)
         total = regulariser(self.network, self.settings.n3, heads, relations, tails)
-        for scores, own in ((by_tail, tails), (by_head, heads)):
-            others = scores.masked_fill(negatives == own[:, None], UNLIKELY).logsumexp(1)
+        for scores, targets in ((by_tail, tails), (by_head, heads)):  # (n, negatives), (n,)
+            others = scores.masked_fill(negatives == targets[:, None], MASKED).logsumexp(1)
             total = total + (torch.logaddexp(true, others) - true).sum() / 2
         return total / len(triples)
 
@@ -178,26 +187,27 @@ class OneVsAll:
         for_head = np.repeat([0, 1], len(triples))
         pairs = np.stack([for_head, np.tile(relations, 2), np.concatenate([heads, tails])], axis=1)
         queries, query = np.unique(pairs, axis=0, return_inverse=True)
-        self.network, self.settings, self.examples = network, settings, len(queries)
+        self.network, self.settings, self.num_examples = network, settings, len(queries)
         order = np.argsort(query.ravel(), kind="stable")
-        self.queries = torch.from_numpy(queries)  # (queries, 3) for the head or not, relation, entity
-        self.answers = torch.from_numpy(np.concatenate([tails, heads])[order])
-        self.count = np.bincount(query.ravel())  # answers of each query
-        self.start = np.cumsum(self.count) - self.count
-        self.answers_a_batch = len(self.answers) / len(queries) * min(settings.batch_size, len(queries))
+        self.queries = torch.from_numpy(queries)  # (queries, 3): 1 for a head and 0 for a tail, relation, entity
+        self.answers = torch.from_numpy(np.concatenate([tails, heads])[order])  # (2 n,), those of one query together
+        self.counts = np.bincount(query.ravel())  # (queries,) answers of each
+        self.starts = np.cumsum(self.counts) - self.counts  # (queries,) places of the first ones
+        self.answers_per_batch = len(self.answers) / len(queries) * min(settings.batch_size, len(queries))
 
     def loss(self, batch: np.ndarray) -> Tensor:
         """The sum over answers, divided by their mean number in a batch so that every answer counts the same."""
         network, device, total = self.network, self.network.entities.device, torch.zeros(())
         for_head = self.queries[batch, 0].numpy() == 1
         for is_head, part in ((False, batch[~for_head]), (True, batch[for_head])):
-            count = self.count[part]
-            rows = np.repeat(np.arange(len(part)), count)
-            places = np.arange(len(rows)) + np.repeat(self.start[part] - np.cumsum(count) + count, count)
+            counts = self.counts[part]
+            rows = np.repeat(np.arange(len(part)), counts)  # (answers,) the query of each answer
+            places = np.arange(len(rows)) + np.repeat(self.starts[part] - np.cumsum(counts) + counts, counts)
             row, answers = torch.from_numpy(rows).to(device), self.answers[torch.from_numpy(places)].to(device)
             _, relations, entities = self.queries[torch.from_numpy(part)].to(device).T
+            # (queries, entities)
             scores = network.score_heads(relations, entities) if is_head else network.score_tails(entities, relations)
-            total = total + scores.logsumexp(1)[row].sum() - scores[row, answers].sum()  # scores: (queries, entities)
+            total = total + scores.logsumexp(1)[row].sum() - scores[row, answers].sum()
             heads, tails = (answers, entities[row]) if is_head else (entities[row], answers)
             total = total + regulariser(network, self.settings.n3, heads, relations[row], tails)
-        return total / self.answers_a_batch
+        return total / self.answers_per_batch
