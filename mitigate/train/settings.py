@@ -137,7 +137,7 @@ class Lora:
 class Pretrained(Generator):
     """A model of transformers."""
 
-    revision: Text | None = setting("commit, tag or branch on the hub; null: the newest")
+    revision: Text | None = setting("commit, tag or branch on the hub; null: the cached one, else the newest")
     post_train: bool = fact("whether recipe=stories trains the model on data first", default=False)
     prompt: Prompt | None = served(PROMPT)
     system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template", default=None)
