@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from mitigate.train.comet import (
     Fitted,
     Settings,
     TailModule,
-    begin_vocabulary,
     fit,
+    initialise_bias,
     learning_rate,
     log_frequencies,
     perplexity,
@@ -82,7 +83,8 @@ def test_it_learns_and_says_so(tmp_path: Path) -> None:
     before = perplexity(small_comet(), EXAMPLES)
     comet, fitted = train(tmp_path, settings, dev=EXAMPLES, log=lambda numbers, step: told.append((numbers, step)))
     assert before > 20_000  # of 30,522 words
-    assert perplexity(comet, EXAMPLES) < 1_000
+    assert perplexity(comet, EXAMPLES) < 40
+    assert perplexity(comet, Examples(["rain"], ["is used for"], ["quantum physics"])) > 1_000  # tokens of no tail
     assert fitted.steps == 50  # 20 epochs x 20 examples / 8
     assert fitted.dev_perplexity == pytest.approx(perplexity(comet, EXAMPLES))
     assert [step for numbers, step in told if "loss" in numbers] == [20, 40, 50]
@@ -96,15 +98,10 @@ def test_the_loss_is_the_weighted_mean_of_means_over_tails() -> None:
     comet = small_comet()
     examples = Examples(["lawyer", "nurse"], ["wants", "wants"], ["rest", "win a case"], np.array([1.0, 3.0]))
     module = TailModule(comet, examples, QUICK)
-    module.trainer, module.nll = OneProcess(), comet.nll  # type: ignore[assignment]
+    module.trainer, module.nll = SimpleNamespace(world_size=1, global_rank=0), comet.nll  # type: ignore[assignment]
     nll = comet.nll(module.prompts, module.tails)
     expected = (0.5 * nll[:2].mean() + 1.5 * nll[2:].mean()) / 2
     torch.testing.assert_close(module.training_step(np.array([0, 1]), 0), expected)
-
-
-class OneProcess:
-    world_size = 1
-    global_rank = 0
 
 
 def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
@@ -154,10 +151,10 @@ def test_the_bias_begins_at_the_logarithm_of_each_share_and_a_trained_one_stays(
     shares = log_frequencies(torch.tensor([0, 0, 0, 0, 0, 2, 2, 2, 4, 5]), 7).exp()
     torch.testing.assert_close(shares, torch.tensor([0.4, 0.2 / 3, 0.24, 0.2 / 3, 0.08, 0.08, 0.2 / 3]))
     comet = small_comet()
-    assert begin_vocabulary(comet.decoder, comet.tails(TAILS)) is not None
-    assert begin_vocabulary(comet.decoder, comet.tails(TAILS)) is None
+    assert initialise_bias(comet.decoder, comet.tails(TAILS)) is not None
+    assert initialise_bias(comet.decoder, comet.tails(TAILS)) is None
     decoder = Decoder(DecoderConfig("gpt2", vocab_size=50, positions=8, width=8, layers=1, heads=2, inner=16))
-    assert begin_vocabulary(decoder, [[1, 2]]) is None  # without an output bias
+    assert initialise_bias(decoder, [[1, 2]]) is None  # without an output bias
 
 
 def test_the_loss_among_candidates_is_that_of_the_whole_without_the_others() -> None:
@@ -171,11 +168,3 @@ def test_the_loss_among_candidates_is_that_of_the_whole_without_the_others() -> 
     comet.decoder.bias.data.fill_(-1e4)[candidates] = 0
     torch.testing.assert_close(among, comet.nll(prompts, tails))
     assert (among < np.log(30522) / 2).all()
-
-
-def test_trained_among_tails_other_tokens_stay_unlikely(tmp_path: Path) -> None:
-    """The perplexity is over the whole vocabulary."""
-    among, fitted = train(tmp_path, replace(QUICK, max_epochs=20), dev=EXAMPLES)
-    assert fitted.dev_perplexity == pytest.approx(perplexity(among, EXAMPLES))
-    assert perplexity(among, EXAMPLES) < 40
-    assert perplexity(among, Examples(["rain"], ["is used for"], ["quantum physics"])) > 1_000

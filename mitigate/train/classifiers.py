@@ -48,8 +48,7 @@ class Rows:
 
 def fit_crossed(rows: Rows, features: np.ndarray, decay: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """The weight (FOLDS, FOLDS, width, columns) and bias (FOLDS, FOLDS, columns) of heads on features (n, width). The
-    head at (s, t) learns from no row of a subject of fold s and no row of a text of fold t. decay, steps: as in
-    fit_softmax."""
+    head at (s, t) learns from no row of a subject of fold s or of a text of fold t. decay, steps: see fit_softmax."""
     heads = []
     with progress("train", FOLDS**2, "heads") as advance:
         for subject, fold in product(range(FOLDS), repeat=2):
@@ -65,13 +64,13 @@ def fit_softmax(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weight (width, columns) and bias (columns,) that minimise the cross-entropy with shares (n, columns), each
     row weighted by counts, plus decay times half the sum of squared weights. The bias does not decay."""
-    x, wanted, count = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (features, shares, counts))
+    x, target, count = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (features, shares, counts))
     # With (3, width) products take a fifth of the time, but sums round otherwise: after 60 steps single labels differ.
-    weight = torch.zeros(x.shape[1], wanted.shape[1], requires_grad=True)
-    bias = torch.zeros(wanted.shape[1], requires_grad=True)
+    weight = torch.zeros(x.shape[1], target.shape[1], requires_grad=True)
+    bias = torch.zeros(target.shape[1], requires_grad=True)
 
     def loss() -> Tensor:
-        likelihood = (wanted * torch.log_softmax(x @ weight + bias, -1)).sum(-1)
+        likelihood = (target * torch.log_softmax(x @ weight + bias, -1)).sum(-1)
         return -(count * likelihood).sum() + decay * weight.square().sum() / 2
 
     _minimise([weight, bias], loss, steps)
@@ -80,22 +79,22 @@ def fit_softmax(
 
 def calibrate(logits: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray]:
     """The slope and the shift (columns,) of logits (n, columns) that bring their softmax closest to the shares."""
-    x, wanted = torch.tensor(logits, dtype=torch.float32), torch.tensor(shares, dtype=torch.float32)
+    x, target = torch.tensor(logits, dtype=torch.float32), torch.tensor(shares, dtype=torch.float32)
     slope, shift = torch.ones((), requires_grad=True), torch.zeros(x.shape[1], requires_grad=True)
-    _minimise([slope, shift], lambda: -(wanted * torch.log_softmax(slope * x + shift, -1)).sum(), STEPS)
+    _minimise([slope, shift], lambda: -(target * torch.log_softmax(slope * x + shift, -1)).sum(), STEPS)
     return float(slope.detach()), shift.detach().numpy()
 
 
 def _minimise(parameters: list[Tensor], loss: Callable[[], Tensor], steps: int) -> None:
-    search = torch.optim.LBFGS(parameters, max_iter=steps, line_search_fn="strong_wolfe")
+    optimizer = torch.optim.LBFGS(parameters, max_iter=steps, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
-        search.zero_grad()
+        optimizer.zero_grad()
         value = loss()
         value.backward()
         return value
 
-    search.step(closure)
+    optimizer.step(closure)
 
 
 # Plausibility: true triples against the same with another head, relation or tail, a third each, as in the labelled
@@ -163,31 +162,31 @@ class PlausibilityTraining(TrainingModule):
         two further terms by their weights."""
         known = self.known
         heads, relations, tails = known.heads[batch], known.relations[batch], known.tails[batch]
-        read, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
+        distinct, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
         # Rows of a tensor are taken together: autocast to bf16 stacks no rows in half precision.
         pieces = self.pieces
-        chosen = pieces[torch.tensor(read)] if isinstance(pieces, Tensor) else [pieces[phrase] for phrase in read]
-        vectors = self.network.vectors(chosen)
-        first, second = vectors[torch.tensor(places)].chunk(2)  # (batch, width) each
-        matrices = self.network.matrices
-        own = matrices[torch.tensor(relations)]  # (batch, width, width)
-        from_head, to_tail = torch.einsum("ni,nij->nj", first, own), torch.einsum("nij,nj->ni", own, second)
-        by_tail = (from_head @ second.T).float()  # (batch, batch): row's head, column's tail
-        by_head = (to_tail @ first.T).float()  # row's tail, column's head
-        by_relation = torch.einsum("ni,rij,nj->nr", first, matrices, second).float()
+        encoded = pieces[torch.tensor(distinct)] if isinstance(pieces, Tensor) else [pieces[i] for i in distinct]
+        vectors = self.network.vectors(encoded)[torch.tensor(places)]  # (2 batch, width)
+        head, tail = vectors.chunk(2)  # (batch, width) each
+        matrices = self.network.matrices  # (relations, width, width)
+        matrix = matrices[torch.tensor(relations)]  # (batch, width, width)
+        from_head, to_tail = torch.einsum("ni,nij->nj", head, matrix), torch.einsum("nij,nj->ni", matrix, tail)
+        by_tail = (from_head @ tail.T).float()  # (batch, batch): row's head, column's tail
+        by_head = (to_tail @ head.T).float()  # (batch, batch): row's tail, column's head
+        by_relation = torch.einsum("ni,rij,nj->nr", head, matrices, tail).float()  # (batch, relations)
         other_tails = ~known.holds(heads[:, None], relations[:, None], tails)
         other_heads = ~known.holds(heads, relations[:, None], tails[:, None])
         other_relations = ~known.holds(heads[:, None], np.arange(len(matrices)), tails[:, None]) * known.share
         others = (by_tail, other_tails), (by_head, other_heads), (by_relation, other_relations)
-        wrong: Any = 0.0
-        for logits, known_wrong in others:  # the weighted mean of each row; 0 for a row without weight
-            scaled = torch.tensor(known_wrong / np.maximum(known_wrong.sum(1, keepdims=True), 1e-12)).to(logits)
-            wrong = wrong + (F.softplus(logits) * scaled).sum(1)
-        loss = F.softplus(-by_tail.diagonal()) + wrong / 3
+        negative: Any = 0.0
+        for logits, weights in others:  # the weighted mean of each row; 0 for a row without weight
+            normalised = torch.tensor(weights / np.maximum(weights.sum(1, keepdims=True), 1e-12)).to(logits)
+            negative = negative + (F.softplus(logits) * normalised).sum(1)
+        loss = F.softplus(-by_tail.diagonal()) + negative / 3
         if self.settings.contrast:
             loss = loss + self.settings.contrast * (choice(by_tail, other_tails) + choice(by_head, other_heads)) / 2
         if self.settings.echo:
-            twice = ((from_head * first).sum(1), heads), ((to_tail * second).sum(1), tails)
+            twice = ((from_head * head).sum(1), heads), ((to_tail * tail).sum(1), tails)
             echoes = sum(
                 F.softplus(logits.float()) * torch.tensor(~known.holds(phrases, relations, phrases))
                 for logits, phrases in twice
@@ -202,8 +201,8 @@ class PlausibilityTraining(TrainingModule):
 def choice(logits: Tensor, others: np.ndarray) -> Tensor:
     """The loss -log softmax of each row's own column among it and the others, (n,). logits: (n, n), a row's own on the
     diagonal; others: the mask of columns that are known to be wrong, bool."""
-    among = torch.tensor(others) | torch.eye(len(logits), dtype=torch.bool)
-    return F.cross_entropy(logits.masked_fill(~among, -torch.inf), torch.arange(len(logits)), reduction="none")
+    compared = torch.tensor(others) | torch.eye(len(logits), dtype=torch.bool)
+    return F.cross_entropy(logits.masked_fill(~compared, -torch.inf), torch.arange(len(logits)), reduction="none")
 
 
 def fit_plausibility(
@@ -231,8 +230,8 @@ def fit_plausibility(
 
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(REGARD))  # the columns
 ON_CPU: dict[str, Any] = {"accelerator": "cpu", "deterministic": True}
-"""So a seed gives the same classifier on all processors of a kind. There are no checkpoints: training takes minutes."""
-PLAINLY = 0.9  # the least probability of neutral in texts of which an epoch has only a share
+"""With these, a seed gives the same classifier on all processors of a kind. Training takes minutes: no checkpoints."""
+PLAINLY = 0.9  # the least probability of neutral in the texts of which an epoch draws only a share
 POOL = 50  # batches sorted by length together: little padding, and still much randomness
 
 
@@ -251,12 +250,12 @@ def fit_regard(
     seed: int,
     log: Log | None = None,
 ) -> None:
-    """Train a network, tokens and mask (batch, length) to logits (batch, 4), towards the probabilities wanted (n, 4) of
-    each row of token ids.
+    """Train a network, tokens and mask (batch, length) to logits (batch, 4), towards the wanted probabilities (n, 4) of
+    n rows of token ids.
 
-    settings: learning_rate, epochs, batch_size, and neutral_share, the share of the plainly neutral texts, 19 of 20,
-    that is drawn anew for each epoch. With half of them the logits need no offsets: the best on part valid, when it was
-    held out, changed macro-F1 by less than .01."""
+    settings: learning_rate, epochs, batch_size, and neutral_share, the share of the plainly neutral texts (19 of 20
+    texts are) that is drawn anew for each epoch. With half of them the logits need no offsets: the best ones on part
+    valid, when it was held out, changed macro-F1 by less than .01."""
     harness.seed(seed)
     batches = TokenBatches(rows, wanted, settings["batch_size"], settings["neutral_share"], seed)
     module = TokenTraining(network, batches, settings["learning_rate"], settings["epochs"])
@@ -312,12 +311,7 @@ class TokenBatches:
 
 
 def fit_ngram(
-    labelled: pl.DataFrame,
-    taught: pl.DataFrame,
-    settings: Mapping[str, Any],
-    *,
-    seed: int,
-    log: Log | None = None,
+    labelled: pl.DataFrame, taught: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, log: Log | None = None
 ) -> NgramClassifier:
     """Train on the texts (text, label, part) of part train and on the taught ones (text, probabilities), since a linear
     model has no weight for a word that it has not seen; set offsets by part valid. settings: buckets, batch_size,
@@ -361,12 +355,12 @@ class NgramBatches:
     rarity, 1 for one of e^2 texts, so that rare ones learn faster; at the end it is part of the weights."""
 
     def __init__(self, texts: Sequence[str], wanted: np.ndarray, buckets: int, size: int, seed: int) -> None:
-        owners, found = ngrams(texts, buckets)
-        self.buckets = found[np.argsort(owners, kind="stable")].astype(np.int32)
-        self.lengths = np.bincount(owners, minlength=len(texts))
+        owners, hashed = ngrams(texts, buckets)
+        self.buckets = hashed[np.argsort(owners, kind="stable")].astype(np.int32)  # (n-grams,) in order of texts
+        self.lengths = np.bincount(owners, minlength=len(texts))  # (texts,) n-grams of each
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.shares = per_text(owners, len(texts))
-        frequency = np.bincount(found, minlength=buckets)
+        frequency = np.bincount(hashed, minlength=buckets)
         self.rarity = ((1 + np.log((1 + len(texts)) / (1 + frequency))) / 3).astype(np.float32)
         self.wanted = torch.tensor(wanted)
         self.size = size

@@ -1,11 +1,10 @@
 """Training of a generator: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019,
 section 2.2).
 
-The tails of ConceptNet train100k have 11,342 of MiniLM's 30,522 tokens; the logits of the others take a third of the
-time of a training, which learns from them only that they are rare. A decoder with an untrained output bias begins with
-that knowledge: each token's bias is the logarithm of its frequency in the tails, unseen tokens share the mass that Good
-(1953) estimates for them, and the loss is normalised over the tokens of tails. Perplexity and beam search are over all
-tokens."""
+The tails of ConceptNet train100k have 11,342 of MiniLM's 30,522 tokens. The logits of the others take a third of the
+training time, and only teach that these tokens are rare. A decoder with an untrained output bias begins with that
+knowledge: each token's bias is the logarithm of its frequency in the tails, unseen tokens share the mass that Good
+(1953) estimates for them, and the loss is normalised over the tokens of tails, while perplexity is over all."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -92,7 +91,7 @@ class TailModule(TrainingModule):
         self.prompts, self.tails = prompts, tails
         weights = np.ones(len(tails)) if examples.weights is None else examples.weights
         self.weights = weights / weights.mean()  # over all examples, so that equal weights change nothing
-        self.candidates = begin_vocabulary(model.decoder, tails) if isinstance(model, Comet) else None
+        self.candidates = initialise_bias(model.decoder, tails) if isinstance(model, Comet) else None
 
     def configure_model(self) -> None:
         """Shard the decoder (trainer=fsdp): a block is gathered when it is used; weights outside of blocks, mainly the
@@ -132,9 +131,9 @@ class TailModule(TrainingModule):
         return adamw(self.parameters(), self.settings.lr)
 
 
-def begin_vocabulary(decoder: Decoder, tails: Sequence[Sequence[int]]) -> Tensor | None:
-    """The tokens (n,) over which the loss is normalised, in rising order, of a decoder whose output bias no training
-    has changed; the bias is then set. None: all tokens."""
+def initialise_bias(decoder: Decoder, tails: Sequence[Sequence[int]]) -> Tensor | None:
+    """Set an output bias that no training has changed to the log-frequencies of the tokens of tails. Return these
+    tokens (n,), in rising order, over which the loss is normalised; None where it is over all tokens."""
     if decoder.bias is None or bool(decoder.bias.any()):
         return None
     tokens = torch.tensor(list(chain.from_iterable(tails)))
@@ -154,12 +153,12 @@ def log_frequencies(tokens: Tensor, vocab_size: int) -> Tensor:
 
 
 class DevPerplexity(lightning.Callback):
-    """A callback that evaluates at the end of every epoch and of the run."""
+    """A callback that computes the perplexity of dev examples at the end of each epoch and of training."""
 
     def __init__(self, module: TailModule, dev: Examples, log: Log | None) -> None:
         self.module, self.dev = module, dev
         self.write_log = log
-        self.found = math.inf
+        self.perplexity = math.inf
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -167,18 +166,18 @@ class DevPerplexity(lightning.Callback):
         step = trainer.global_step
         if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
             return
-        # All use the first process's figure: theirs could differ in the last digit.
-        self.found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
-        if not math.isfinite(self.found):
-            raise diverged(f"the dev perplexity after {step:,} steps is {self.found}")
+        # All processes use the figure of the first one: their own could differ in the last digit.
+        self.perplexity = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
+        if not math.isfinite(self.perplexity):
+            raise diverged(f"the dev perplexity after {step:,} steps is {self.perplexity}")
         if self.write_log and trainer.is_global_zero:
-            self.write_log({"dev_perplexity": self.found}, step)
+            self.write_log({"dev_perplexity": self.perplexity}, step)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"found": self.found}
+        return {"perplexity": self.perplexity}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.found = state_dict["found"]
+        self.perplexity = state_dict["perplexity"]
 
 
 def fit(
@@ -206,8 +205,8 @@ def fit(
     if not isinstance(model, Comet):
         for part in parts:
             try:
-                longest = [len(tail) for tail in model.tails(part.tails)]
-                model.check_length(model.prompts(part.heads, part.phrases), longest)  # type: ignore[attr-defined]
+                lengths = [len(tail) for tail in model.tails(part.tails)]
+                model.check_length(model.prompts(part.heads, part.phrases), lengths)  # type: ignore[attr-defined]
             except ValueError as error:
                 raise MitigateError(f"{error}. Shorten such heads, or use a model with more positions") from error
     return fit_module(TailModule(model, examples, settings), folder, fingerprint, parts[1:], log, **trainer)
@@ -217,13 +216,13 @@ def fit_module(
     module: TailModule, folder: Path, fingerprint: str, dev: Sequence[Examples], log: Log | None, **trainer: Any
 ) -> Fitted:
     """The part of `fit` that all models of texts share. dev: one set of examples, or none."""
-    watch = [DevPerplexity(module, examples, log) for examples in dev]
+    evaluations = [DevPerplexity(module, examples, log) for examples in dev]
     counts = harness.fit(
         module,
         precision=module.settings.precision,
         checkpoints=Checkpoints(folder, fingerprint),
         checkpoint_every=module.settings.checkpoint_every,
-        callbacks=watch,
+        callbacks=evaluations,
         log=log,
         **trainer,
     )
@@ -238,14 +237,13 @@ def fit_module(
         seconds=counts.seconds,
         examples_per_second=counts.rate(module.steps),
         train_loss=counts.loss,
-        dev_perplexity=watch[0].found if watch else None,
+        dev_perplexity=evaluations[0].perplexity if evaluations else None,
     )
 
 
 @torch.no_grad()  # not inference_mode: sharded weights gathered here are those of the next step too
 def perplexity(model: Any, examples: Examples, batch_size: int = 256) -> float:
-    """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens included; inf where it
-    exceeds the range of a float."""
+    """The exponential of the mean negative log-likelihood over all tokens of tails, END counted; inf on overflow."""
     was_training = model.training
     model.eval()
     prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)

@@ -28,7 +28,7 @@ from mitigate.progress import notice, progress
 
 Log = Callable[[dict[str, float], int], None]
 LOG_EVERY = 20  # steps
-AGREE_EVERY = 10  # steps, with several processes: to agree on saving, they wait for each other and for the GPU
+AGREE_EVERY = 10  # steps; several processes that agree on a checkpoint wait for each other and for the GPU
 
 
 # The order of examples
@@ -77,14 +77,14 @@ class Batches:
 
 @dataclass(frozen=True)
 class Epochs:
-    """Batches that each pass through `drawn` draws for one epoch, one epoch after the other."""
+    """An iterable of batches that draws those of an epoch anew in each pass, one epoch after the other."""
 
-    drawn: Iterable[Any]
+    batches: Iterable[Any]
     size: float  # examples in a batch, on average
 
     def start_at(self, step: int, stop: int) -> Iterator[Any]:
         """The batches of steps step to stop - 1; those before are drawn and dropped."""
-        return islice(chain.from_iterable(repeat(self.drawn)), step, stop)
+        return islice(chain.from_iterable(repeat(self.batches)), step, stop)
 
 
 # A network in training
@@ -98,12 +98,7 @@ class TrainingModule(lightning.LightningModule):
     alone, for a training without checkpoints."""
 
     def __init__(
-        self,
-        batches: Batches | Epochs,
-        steps: int,
-        learning_rate: Callable[[int], float],
-        *,
-        seed: int | None,
+        self, batches: Batches | Epochs, steps: int, learning_rate: Callable[[int], float], *, seed: int | None
     ) -> None:
         super().__init__()
         self.batches, self.steps, self.learning_rate, self.seed = batches, steps, learning_rate, seed
@@ -123,10 +118,11 @@ class TrainingModule(lightning.LightningModule):
         torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Leave out frozen weights, such as those below low-rank adapters, which are in memory before a training
-        resumes."""
-        frozen = {name for name, one in self.named_parameters(remove_duplicate=False) if not one.requires_grad}
-        checkpoint["state_dict"] = {n: one for n, one in checkpoint["state_dict"].items() if n not in frozen}
+        """Leave out frozen weights, such as those below low-rank adapters: a training that resumes has loaded them."""
+        parameters = self.named_parameters(remove_duplicate=False)
+        frozen = {name for name, parameter in parameters if not parameter.requires_grad}
+        state = checkpoint["state_dict"]
+        checkpoint["state_dict"] = {name: tensor for name, tensor in state.items() if name not in frozen}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["state_dict"] = {**self.state_dict(), **checkpoint.get("state_dict", {})}
@@ -198,7 +194,7 @@ class Checkpoints(CheckpointIO):
         if not self.last.is_file():
             return None
         try:
-            is_whole = ZipFile(self.last).testzip() is None  # torch writes the checksums, and does not look at them
+            is_whole = ZipFile(self.last).testzip() is None  # torch writes checksums and does not check them
         except BadZipFile:
             is_whole = False
         if not is_whole:
@@ -283,16 +279,15 @@ def fit(
 ) -> Progress:
     """Train in place, resuming from the checkpoint if there is one, and return the counts.
 
-    precision "auto" is bf16-mixed where the hardware computes in it, else 32-true. checkpoint_every is in seconds of
-    training. settings are Lightning's: accelerator, devices, strategy, deterministic. Raises MitigateError when the
-    checkpoint is of another training."""
+    precision: "auto" is that of native_precision. checkpoint_every: in seconds of training. settings: Lightning's
+    accelerator, devices, strategy and deterministic. Raises MitigateError for a checkpoint of another training."""
     start = checkpoints.newest() if checkpoints else None
     if precision == "auto":
         precision = native_precision(settings.get("accelerator", "auto"))
     module.train()
     with quiet(), ExitStack() as open_steps:
         counts = Progress(module, log, open_steps, checkpoints.last if checkpoints else None, checkpoint_every)
-        fitting = trainer(
+        lightning_trainer = trainer(
             **settings,
             max_steps=module.steps,
             precision=precision,
@@ -302,7 +297,7 @@ def fit(
             use_distributed_sampler=False,
         )
         try:
-            fitting.fit(module, ckpt_path=start)
+            lightning_trainer.fit(module, ckpt_path=start)
         except SystemExit as end:  # by which Lightning answers Ctrl-C, and it would ignore a second one
             signal.signal(signal.SIGINT, signal.default_int_handler)
             raise KeyboardInterrupt from end

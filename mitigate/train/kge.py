@@ -5,6 +5,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,8 +53,8 @@ def fit(
     the candidates among which validation triples are ranked. fingerprint: identifies the training; any change of its
     result must change it.
 
-    Raises MitigateError when there is nothing to train or to validate on, when training diverges, and when the
-    checkpoint is of another training."""
+    Raises MitigateError without training or validation triples, when training diverges, and for a checkpoint of another
+    training."""
     if not len(train) or not len(valid):
         raise MitigateError(
             f"{len(train):,} training and {len(valid):,} validation triples; embeddings need both: validation triples "
@@ -67,7 +68,7 @@ def fit(
     # PyTorch has a fused Adagrad for CPUs only.
     optimizer = torch.optim.Adagrad(network.parameters(), lr=settings.learning_rate, fused=device == "cpu")
     checkpoints = Checkpoints(folder, fingerprint)
-    best_weights = copies(network)
+    best_weights = deepcopy(network.state_dict())
     best_mrr, best_epoch, stale, step, seconds = -1.0, 0, 0, 0, 0.0  # stale: evaluations since the best one
     losses: deque[float] = deque(maxlen=LOG_EVERY)
     if newest := checkpoints.newest():
@@ -100,29 +101,19 @@ def fit(
                 stale += 1
                 if mrr > best_mrr:
                     best_mrr, best_epoch, stale = mrr, epoch, 0
-                    best_weights = copies(network)
+                    best_weights = deepcopy(network.state_dict())
                 if log:
                     log({"valid_mrr": mrr, "epoch": epoch}, step)
             if stale >= settings.patience or step == steps or now - saved >= settings.checkpoint_every:
-                state = {
-                    "network": network.state_dict(),
-                    "optimizer": optimizer.state_dict(),
-                    "best_weights": best_weights,
-                    "losses": list(losses),
-                    "counts": (best_mrr, best_epoch, stale, step, seconds),
-                }
-                checkpoints.save_checkpoint(state, checkpoints.last)
+                state = {"network": network.state_dict(), "optimizer": optimizer.state_dict()}
+                counts = {"losses": list(losses), "counts": (best_mrr, best_epoch, stale, step, seconds)}
+                checkpoints.save_checkpoint({**state, **counts, "best_weights": best_weights}, checkpoints.last)
                 saved = now
             if stale >= settings.patience:
                 break
     network.load_state_dict(best_weights)
     network.eval()
     return Fitted(step, best_epoch, seconds, float(np.mean(losses)), best_mrr)
-
-
-def copies(network: Embeddings) -> dict[str, Tensor]:
-    """Copies of the network's vectors."""
-    return {name: value.clone() for name, value in network.state_dict().items()}
 
 
 def validation_mrr(network: Embeddings, triples: np.ndarray, known: np.ndarray) -> float:
@@ -205,9 +196,8 @@ class OneVsAll:
             places = np.arange(len(rows)) + np.repeat(self.starts[part] - np.cumsum(counts) + counts, counts)
             row, answers = torch.from_numpy(rows).to(device), self.answers[torch.from_numpy(places)].to(device)
             _, relations, entities = self.queries[torch.from_numpy(part)].to(device).T
-            # (queries, entities)
             scores = network.score_heads(relations, entities) if is_head else network.score_tails(entities, relations)
-            total = total + scores.logsumexp(1)[row].sum() - scores[row, answers].sum()
+            total = total + scores.logsumexp(1)[row].sum() - scores[row, answers].sum()  # scores: (queries, entities)
             heads, tails = (answers, entities[row]) if is_head else (entities[row], answers)
             total = total + regulariser(network, self.settings.n3, heads, relations[row], tails)
         return total / self.answers_per_batch

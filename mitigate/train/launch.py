@@ -40,12 +40,12 @@ def fit(
     with tempfile.TemporaryDirectory(prefix="mitigate-", dir=folder) as place:  # named where the disk is full
         start, trained = Path(place, "start.pt"), Path(place, "trained.pt")
         torch.save(model, start)
-        where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(find_free_network_port()), "NODE_RANK": "0"}
-        where["WORLD_SIZE"] = str(devices)
-        what = (examples, settings, folder, more)
+        env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(find_free_network_port()), "NODE_RANK": "0"}
+        env["WORLD_SIZE"] = str(devices)
+        task = (examples, settings, folder, more)
         reported, advance = 0, None
         with ExitStack() as open_steps:
-            for message in share_out(_rank, [(rank, where, start, trained, what) for rank in range(devices)]):
+            for message in share_out(_rank, [(rank, env, start, trained, task) for rank in range(devices)]):
                 if isinstance(message, Fitted):
                     fitted = message
                 elif isinstance(message, Step):
@@ -61,13 +61,13 @@ def fit(
     return fitted
 
 
-def _rank(rank: int, where: dict[str, str], start: Path, trained: Path, what: tuple[Any, ...], send: Send) -> None:
+def _rank(rank: int, env: dict[str, str], start: Path, trained: Path, task: tuple[Any, ...], send: Send) -> None:
     """Train in one of the processes. The first one sends its steps, its log and its result, and saves the weights."""
-    os.environ |= where | {"LOCAL_RANK": str(rank)}  # so that Lightning does not start any
-    devices = int(where["WORLD_SIZE"])
+    os.environ |= env | {"LOCAL_RANK": str(rank)}  # so that Lightning does not start processes
+    devices = int(env["WORLD_SIZE"])
     torch.set_num_threads(max(1, torch.get_num_threads() // devices))
     model: Any = torch.load(start, weights_only=False)  # a file of our own
-    examples, settings, folder, more = what
+    examples, settings, folder, more = task
     if more.get("strategy") == "fsdp":
         # torch's second FSDP. The first, which Lightning calls "fsdp", supports only CUDA and flattens parameters, some
         # of which decay and others do not.
