@@ -27,7 +27,7 @@ class CausalStates:
         folder = hub.locate(str(base), seq2seq=False)
         self.sha256 = sha256_of_each(sorted([*folder.glob("*.safetensors"), *folder.glob("tokenizer*.json")]))
         self.tokenizer = load_tokenizer(folder)
-        model = hub.opened(AutoModelForCausalLM, folder).to(device_of_states())
+        model = hub.load_model(AutoModelForCausalLM, folder).to(device_of_states())
         self.model = model.eval().base_model
         num_layers = self.model.config.num_hidden_layers
         self.layer = max(1, round(num_layers / 2))

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 REFUSED, REASONING, FAILED = "refused", "reasoning", "failed"
 BLOCKED = ("content_filter", "content_policy_violation")  # of a prompt, or of an answer
-HOPELESS = "insufficient_quota"  # the error code of a 429 that stays
+NO_QUOTA = "insufficient_quota"  # the error code of a 429 that stays
 THOUGHT = "think|thinking|thought|reasoning"
 SHOWN = 300  # characters of an endpoint's message
 
 
 class EndpointError(ValueError):
-    """An endpoint that repetition does not help: a wrong address, key, model or field."""
+    """A fault of an endpoint that stays when a request is repeated: a wrong address, key, model or field."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def conversation(text: str, system: str | None = None) -> list[dict[str, str]]:
 
 
 def without_reasoning(text: str) -> str:
-    """The text without <think> blocks, without what stands after one that does not end (the answer was cut), and before
-    an end alone (some chat templates open the block themselves)."""
+    """The text without <think> blocks. A block that does not end (the answer was cut) goes to the end of the text, and
+    one that does not begin (some chat templates open it themselves) begins with the text."""
     text = re.sub(rf"[<\[]({THOUGHT})[>\]].*?([<\[]/\1[>\]]|\Z)", "", text, flags=re.DOTALL | re.IGNORECASE)
     return re.sub(rf"\A.*[<\[]/({THOUGHT})[>\]]", "", text, flags=re.DOTALL | re.IGNORECASE).strip()
 
@@ -61,10 +61,9 @@ def no_weights(folder: object = None) -> NoReturn:
 class Endpoint:
     """A model at an address, which ends before /chat/completions: https://HOST/v1.
 
-    Raises EndpointError for an address of another form, for a key that would travel unencrypted to another machine, and
-    without the client."""
+    Raises EndpointError for any other address, for a key that would travel unencrypted, and without the client."""
 
-    surroundings: ClassVar = ("key", "concurrency", "timeout", "tries")  # how requests are sent, and never what comes
+    surroundings: ClassVar = ("key", "concurrency", "timeout", "tries")  # which do not change the answers
 
     url: str
     name: str
@@ -99,7 +98,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Return whether this machine answers."""
+        """Return whether the endpoint is on this machine."""
         return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
 
     def chat(self, conversations: Sequence[Sequence[Mapping[str, str]]], **fields: Any) -> list[Answer]:
@@ -128,14 +127,14 @@ class Endpoint:
         headers = {} if secret else {"Authorization": openai.omit}
 
         def answer(given: Any) -> Answer:
-            asked = {"model": self.name, name: given, "extra_body": more, "extra_headers": headers}
+            request = {"model": self.name, name: given, "extra_body": more, "extra_headers": headers}
             try:
-                raw = resource.with_raw_response.create(**asked)
+                raw = resource.with_raw_response.create(**request)
             except openai.APIStatusError as error:
                 if error.status_code == 400 and error.code in BLOCKED:
                     return Answer("", REFUSED)
-                passes = error.status_code in (408, 409, 429) or error.status_code >= 500
-                if passes and error.code != HOPELESS:
+                is_transient = error.status_code in (408, 409, 429) or error.status_code >= 500
+                if is_transient and error.code != NO_QUOTA:
                     return Answer("", FAILED, self.tries, why=f"HTTP {error.status_code}")
                 message = str(error.message).replace(secret or "\0", "***")[:SHOWN]
                 raise EndpointError(
@@ -148,7 +147,7 @@ class Endpoint:
             try:
                 return _read(raw.parse(), raw.retries_taken + 1)
             except (LookupError, TypeError, ValueError, AttributeError):
-                return Answer("", FAILED, raw.retries_taken + 1, why="an answer not of the form of OpenAI's")
+                return Answer("", FAILED, raw.retries_taken + 1, why="an answer that is not in OpenAI's format")
 
         with client, ThreadPoolExecutor(self.concurrency) as pool:
             return list(pool.map(answer, inputs))  # after an error the others are not sent
@@ -157,22 +156,22 @@ class Endpoint:
         return os.environ.get(self.key, "").strip() if self.key else ""
 
 
-def _read(content: Any, tries: int) -> Answer:
+def _read(completion: Any, tries: int) -> Answer:
     """The answer of a ChatCompletion or a Completion, whose content is a text or a list of parts: text, reasoning or a
-    refusal. Raises LookupError, TypeError, ValueError or AttributeError for another form."""
-    choice, usage = content.choices[0], content.usage
+    refusal. Raises LookupError, TypeError, ValueError or AttributeError for another format."""
+    choice, usage = completion.choices[0], completion.usage
     message = getattr(choice, "message", None)
-    given = choice.text if message is None else message.content or ""
-    parts = [{"type": "text", "text": given}] if isinstance(given, str) else given
-    said = "".join(part["text"] for part in parts if part["type"] in ("text", "output_text"))
+    content = choice.text if message is None else message.content or ""
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    whole = "".join(part["text"] for part in parts if part["type"] in ("text", "output_text"))
     refusal = "".join(part["refusal"] for part in parts if part["type"] == "refusal")
     refusal = refusal or getattr(message, "refusal", None) or ""
     more = (getattr(message, "model_extra", None) or {}).items()  # reasoning_content, or reasoning
     reasoned = any(value for name, value in more if name.startswith("reasoning"))
-    text, finish = without_reasoning(said), choice.finish_reason or "stop"
+    text, finish = without_reasoning(whole), choice.finish_reason or "stop"
     if refusal or finish in BLOCKED:
         text, finish = refusal, REFUSED
-    elif not text and (said.strip() or reasoned or any("text" not in part for part in parts)):
+    elif not text and (whole.strip() or reasoned or any("text" not in part for part in parts)):
         finish = REASONING
     return Answer(
         text,
@@ -180,5 +179,5 @@ def _read(content: Any, tries: int) -> Answer:
         tries,
         prompt_tokens=usage.prompt_tokens if usage else 0,
         answer_tokens=usage.completion_tokens if usage else 0,
-        model=content.model,
+        model=completion.model,
     )

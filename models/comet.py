@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizers.pre_tokenizers import ByteLevel
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,7 +20,7 @@ from mitigate.models.tail_prompts import (
     Beam,
     Encoding,
     Layout,
-    regimen,
+    read_prompt_format,
     tagged,
 )
 
@@ -61,7 +62,7 @@ class Comet(nn.Module):
         return self.encoding.decode(tail)
 
     @property
-    def unseen(self) -> int | None:
+    def masked_token(self) -> int | None:
         """The padding token, which no row attends to within a prompt; None with a layout without padding. In a tail it
         is a word like others: the original pads with GPT-1's token 0, a full stop within a word."""
         return self.encoding.pad if self.layout == "comet" else None
@@ -72,50 +73,50 @@ class Comet(nn.Module):
     def nll(
         self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Tensor | None = None
     ) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order; with candidates (n,) in rising
-        order, which must hold them all, given that the token is one of these.
+        """The negative log-likelihood (tokens,) of each token of the tails, in order. candidates: the tokens (n,), in
+        rising order, that it is normalised over; they must include those of the tails; None: the vocabulary.
 
-        The vocabulary's logits, the most costly part of a small model, are computed only where a tail's token comes
-        next."""
-        decoder, device, unseen = self.decoder, self.decoder.token_embedding.weight.device, self.unseen
+        Logits, the most expensive part of a small model, are computed for the tails alone."""
+        decoder, device = self.decoder, self.decoder.token_embedding.weight.device
         texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
         length = max(map(len, texts))
         tokens = np.zeros((len(texts), length), dtype=np.int64)  # padded to the right
-        places = []  # from whose states the tokens of tails are predicted
+        predicting = []  # the rows of hidden states from which the tokens of tails are predicted
         for row, (text, tail) in enumerate(zip(texts, tails, strict=True)):
             tokens[row, : len(text)] = text
-            places.append(row * length + np.arange(len(text) - len(tail), len(text)))
+            predicting.append(row * length + np.arange(len(text) - len(tail), len(text)))
         mask = None
-        if unseen is not None:  # nothing looks at it where it stands in a prompt
-            seen = tokens != unseen
-            seen[:, HEAD_TOKENS + RELATION_TOKENS :] = True
-            mask = send(seen, device)[:, None] & torch.ones(length, length, dtype=torch.bool, device=device).tril()
+        if self.masked_token is not None:
+            attended = tokens != self.masked_token  # (texts, length)
+            attended[:, HEAD_TOKENS + RELATION_TOKENS :] = True
+            causal = torch.ones(length, length, dtype=torch.bool, device=device).tril()
+            mask = send(attended, device)[:, None] & causal  # (texts, length, length)
         positions = torch.arange(length, device=device).repeat(len(texts))
         attention = Padded(len(texts), decoder.config.dropout if decoder.training else 0.0, mask)
-        hidden = decoder(send(tokens.ravel(), device), positions, attention)[send(np.concatenate(places), device)]
-        logits = self.decoder.logits(hidden, candidates)  # (tokens, vocab_size), or (tokens, candidates)
-        words = send(np.concatenate(tails), hidden.device)
-        words = words if candidates is None else torch.searchsorted(candidates, words)
-        return F.cross_entropy(logits.float(), words, reduction="none")
+        hidden = decoder(send(tokens.ravel(), device), positions, attention)  # (texts * length, width)
+        hidden = hidden[send(np.concatenate(predicting), device)]  # (tokens, width)
+        logits = decoder.logits(hidden, candidates)  # (tokens, vocab_size), or (tokens, candidates)
+        targets = send(np.concatenate(tails), device)  # (tokens,)
+        if candidates is not None:
+            targets = torch.searchsorted(candidates, targets)
+        return F.cross_entropy(logits.float(), targets, reduction="none")
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
         """The best tails of each prompt, the best first (see beam_search). A copy in bfloat16 searches approximately.
-        Raises ValueError in training mode, and for a prompt that is empty or too long for the decoder's positions."""
+        Raises ValueError in training mode, and for a prompt that is too long for the decoder's positions."""
         if self.decoder.training:
-            raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
+            raise ValueError("the decoder is in training mode, where dropout changes its output; call eval() first")
         longest, positions = max(map(len, prompts), default=0), self.decoder.config.positions
-        if not all(map(len, prompts)):
-            raise ValueError("a prompt is empty; it must hold at least one token to be continued")
         if longest + max_length - 1 > positions:
             raise ValueError(
                 f"a prompt of {longest} tokens with tails of {max_length} needs {longest + max_length - 1} positions; "
                 f"the decoder has {positions}"
             )
-        limits = {"beams": beams, "max_length": max_length, "rows": rows}
-        reading, device = partial(DecoderReading, self.decoder, self.unseen), self.decoder.token_embedding.weight.device
-        return beam_search(reading, prompts, end=self.encoding.end, device=device, **limits)
+        reading = partial(DecoderReading, self.decoder, self.masked_token)
+        end, device = self.encoding.end, self.decoder.token_embedding.weight.device
+        return beam_search(reading, prompts, end=end, device=device, beams=beams, max_length=max_length, rows=rows)
 
     def add(self, tokens: Sequence[str]) -> None:
         """Add tokens that are words of their own, such as <CapableOf> for a relation."""
@@ -127,19 +128,19 @@ class Comet(nn.Module):
         cls, folder: Path, dropout: float = 0.1, layout: Layout | None = None, relation: str | None = None
     ) -> "Comet":
         """An untrained COMeT that knows words and phrases from all-MiniLM-L6-v2."""
-        encoding = Encoding.of_encoder(folder)
-        return cls(Decoder.from_encoder(folder, dropout), encoding, *regimen(folder, layout, relation)).eval()
+        decoder, encoding = Decoder.from_encoder(folder, dropout), Encoding.of_encoder(folder)
+        return cls(decoder, encoding, *read_prompt_format(folder, layout, relation)).eval()
 
     @classmethod
     def load(cls, folder: Path, layout: Layout | None = None, relation: str | None = None) -> "Comet":
-        """The COMeT of a Hugging Face folder, or the language model of one to be made a COMeT (see regimen)."""
+        """The COMeT of a Hugging Face folder, or a language model that becomes one (see read_prompt_format)."""
         decoder, encoding = Decoder.load(folder), Encoding.load(folder)
-        if decoder.config.kind == "gpt2" and "comet_layout" not in read_facts(folder / CONFIG):
-            # Head, phrase and tail are encoded apart, and GPT-2 marks a word by the space before it.
-            encoding.tokenizer.pre_tokenizer.add_prefix_space = True
+        words = encoding.tokenizer.pre_tokenizer  # GPT-2's marks a word by the space before it
+        if isinstance(words, ByteLevel) and "comet_layout" not in read_facts(folder / CONFIG):
+            words.add_prefix_space = True  # head, phrase and tail are encoded apart
         if encoding.vocab_size > decoder.config.vocab_size:  # an end token was added
             decoder.grow(encoding.vocab_size)
-        return cls(decoder, encoding, *regimen(folder, layout, relation)).eval()
+        return cls(decoder, encoding, *read_prompt_format(folder, layout, relation)).eval()
 
     def save(self, folder: Path) -> None:
         """Write the files that AutoModelForCausalLM, AutoTokenizer and `generate` need to work without this code."""
@@ -154,6 +155,6 @@ class Comet(nn.Module):
 
 
 def send(array: np.ndarray, device: torch.device) -> Tensor:
-    """A tensor of the same on the device. A copy from pinned memory waits for nothing that the GPU has to do."""
+    """The array as a tensor on the device. A copy from pinned memory does not wait for the GPU's work."""
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -1,7 +1,7 @@
 """One transformer decoder that is GPT-1, GPT-2 or a causal MiniLM by configuration.
 
-It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: `Padded` texts in
-training, texts on a cache (`Cached`) that are continued a token at a time."""
+It runs on flat rows, a token each, and leaves to an `Attention` which row attends to which: `Padded` texts in training,
+or texts with a cache (`Cached`), which are continued a token at a time."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ from torch.nn import functional as F
 
 from mitigate.models.stored_tensors import ANEW, CONFIG, WEIGHTS, read, read_facts, write_facts
 
-UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
+MASKED = -1e30  # a masked score; finite, so that a row that attends to nothing still gets numbers
 Kind = Literal["gpt1", "gpt2", "minilm"]
 Attention = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-"""The weighted sum of the values of the rows that each row may look at, by the number of the layer, queries, keys and
-values, (rows, heads, head_width) each."""
+"""A function of the layer's number, queries, keys and values, (rows, heads, head_width) each, that returns for each row
+the weighted sum of the values of the rows that it attends to, of the same shape."""
 
 
 class Padded:
-    """Attention among the rows of texts of one length: each attends to itself and the earlier rows of its text, or,
-    with a mask (texts, length, length), to the rows for which it is True. (An `Attention`.)
+    """Attention among the rows of texts of one length. Each row attends to itself and the earlier rows of its text, or
+    where a mask (texts, length, length) is True. (An `Attention`.)
 
     Plain products: on a CPU PyTorch's own attention takes 10 times as long in bf16 without dropout."""
 
@@ -38,18 +38,17 @@ class Padded:
         query, key, value = (rows.unflatten(0, (self.texts, -1)).transpose(1, 2) for rows in (query, key, value))
         length, width = query.shape[2:]
         mask = torch.ones(length, length, device=query.device).tril() if self.mask is None else self.mask[:, None]
-        scores = (query @ key.mT * width**-0.5).masked_fill(mask == 0, UNSEEN)
-        mixed = F.dropout(scores.softmax(-1), self.dropout) @ value
-        return mixed.transpose(1, 2).flatten(0, 1)  # from (texts, heads, length, head_width)
+        scores = (query @ key.mT * width**-0.5).masked_fill(mask == 0, MASKED)
+        mixed = F.dropout(scores.softmax(-1), self.dropout) @ value  # (texts, heads, length, head_width)
+        return mixed.transpose(1, 2).flatten(0, 1)  # (rows, heads, head_width)
 
 
 class Cached:
-    """Attention of texts that are continued a token at a time: keys and values of all earlier tokens stay. (An
-    `Attention`.)"""
+    """Attention of texts that are continued a token at a time, with a KV cache. (An `Attention`.)"""
 
     def __init__(self, bias: Tensor) -> None:
-        self.bias = bias  # (texts, rows that look, columns looked at)
-        self.keys: list[Tensor] = []  # by layer, (texts, heads, columns, head_width)
+        self.bias = bias  # (texts, queries, keys), added to the scores
+        self.keys: list[Tensor] = []  # by layer, (texts, heads, keys, head_width)
         self.values: list[Tensor] = []
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -153,11 +152,10 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:
-        """Add words up to vocab_size, with weights that depend on vocab_size alone; the old rows and their logits stay
-        as they are."""
+        """Add words up to vocab_size, with weights that depend on vocab_size alone. The old words keep theirs."""
         old, new = self.token_embedding.weight, vocab_size - self.config.vocab_size
-        chance = torch.Generator().manual_seed(vocab_size)
-        added = 0.02 * torch.randn(new, self.config.width, generator=chance).to(old)
+        generator = torch.Generator().manual_seed(vocab_size)
+        added = 0.02 * torch.randn(new, self.config.width, generator=generator).to(old)
         self.token_embedding = nn.Embedding(vocab_size, self.config.width, _weight=torch.cat([old, added]))
         if self.bias is not None:
             self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
@@ -197,8 +195,7 @@ class Decoder(nn.Module):
         return decoder.eval()
 
     def save(self, folder: Path, **facts: object) -> None:
-        """Write config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as eos_token_id, are
-        added to the config."""
+        """Write config.json and model.safetensors as AutoModelForCausalLM reads them. facts: added to the config."""
         settings = vars(self.config)
         kind, layout = settings["kind"], LAYOUTS[settings["kind"]]
         config = {
@@ -212,9 +209,9 @@ class Decoder(nn.Module):
         }
         stored = {}
         for name, tensor in self.state_dict().items():
-            theirs = _their_names(kind, name)
-            for other, part in zip(theirs, _turned(kind, name, tensor.float()).chunk(len(theirs)), strict=True):
-                stored[other] = part.contiguous().clone()  # parts of one tensor share its memory
+            names = _stored_names(kind, name)
+            for stored_name, part in zip(names, _transposed(kind, name, tensor.float()).chunk(len(names)), strict=True):
+                stored[stored_name] = part.contiguous().clone()  # parts of one tensor share its memory
         write_facts(folder / CONFIG, config)
         save_file(stored, folder / WEIGHTS, metadata={"format": "pt"})
 
@@ -222,23 +219,24 @@ class Decoder(nn.Module):
 class DecoderReading:
     """The texts that a decoder has read. (A `Reading` of beam.py.)
 
-    unseen: a token that nothing looks at where it stands in a prompt: the padding between its parts; None: no token."""
+    masked_token: a token that nothing attends to within a prompt: the padding between its parts; None: no token."""
 
-    def __init__(self, decoder: Decoder, unseen: int | None = None) -> None:
+    def __init__(self, decoder: Decoder, masked_token: int | None = None) -> None:
         self.decoder = decoder
-        self.unseen = -1 if unseen is None else unseen  # -1 is no token
+        self.masked_token = -1 if masked_token is None else masked_token  # -1 is no token
 
     def begin(self, prompts: Tensor) -> Tensor:
         """Read prompts (n, length) in one batch."""
-        seen = (prompts != self.unseen)[:, None].repeat(1, prompts.shape[1], 1).tril()  # (n, length, length)
-        self.attention = Cached(torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, UNSEEN))
+        mask = (prompts != self.masked_token)[:, None].repeat(1, prompts.shape[1], 1).tril()  # (n, length, length)
+        self.attention = Cached(torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, MASKED))
         self.positions = torch.arange(prompts.shape[1], device=prompts.device).expand_as(prompts)
         return self._read(prompts)
 
-    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+    def extend(self, rows: Tensor, tokens: Tensor) -> Tensor:
         """Append a token to each of the rows."""
         cached = self.attention
-        cached.keys, cached.values = ([part[rows] for part in parts] for parts in (cached.keys, cached.values))
+        cached.keys = [key[rows] for key in cached.keys]
+        cached.values = [value[rows] for value in cached.values]
         # The token attends to all that the last one did, and to itself.
         cached.bias = F.pad(cached.bias[rows, -1:], (0, 1))
         self.positions = self.positions[rows, -1:] + 1
@@ -360,11 +358,11 @@ def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> dict[str, Ten
 
 
 def tensor_of(stored: Mapping[str, Tensor], kind: str, name: str) -> Tensor:
-    """A decoder's tensor in float32, by Hugging Face's tensors. Raises KeyError where one is absent."""
-    return _turned(kind, name, torch.cat([stored[other].float() for other in _their_names(kind, name)]))
+    """A decoder's tensor in float32, from Hugging Face's tensors. Raises KeyError where one is absent."""
+    return _transposed(kind, name, torch.cat([stored[part].float() for part in _stored_names(kind, name)]))
 
 
-def _their_names(kind: str, name: str) -> list[str]:
+def _stored_names(kind: str, name: str) -> list[str]:
     """Hugging Face's names of the parts of a decoder's tensor, in order: for BERT three where the decoder has query,
     key and value in one, otherwise one."""
     layout = LAYOUTS[kind]
@@ -380,7 +378,7 @@ def _their_names(kind: str, name: str) -> list[str]:
     return [f"{theirs}.{parameter}"]
 
 
-def _turned(kind: str, name: str, tensor: Tensor) -> Tensor:
+def _transposed(kind: str, name: str, tensor: Tensor) -> Tensor:
     """A block's matrix, transposed where Hugging Face stores it as (in, out); any other tensor as it is."""
-    is_turned = LAYOUTS[kind].transposed and name.startswith("blocks.") and tensor.ndim == 2
-    return tensor.T.contiguous() if is_turned else tensor
+    is_transposed = LAYOUTS[kind].transposed and name.startswith("blocks.") and tensor.ndim == 2
+    return tensor.T.contiguous() if is_transposed else tensor

@@ -30,7 +30,7 @@ from mitigate.models.stored_tensors import (
     write_facts,
 )
 
-TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
+TOKENS = 2048  # of a batch on a CPU; beyond it the activations of a small encoder do not fit the cache of a core
 GPU_TOKENS = 65_536  # of a batch on a GPU
 LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
 
@@ -39,9 +39,9 @@ LONGEST = 128  # tokens of a text that are read; the encoder was trained on no m
 
 
 def token_batches(lengths: Sequence[int], tokens: int | None = None, one_length: bool = False) -> Iterator[np.ndarray]:
-    """Indices of texts in batches of at most `tokens` tokens once they are padded to the longest; a longer text is a
-    batch of its own. tokens: None for what suits the device. one_length: a batch has texts of one length, which need no
-    padding. The longest texts come first: what they free is large enough for all others, so memory does not grow."""
+    """Indices of texts in batches of at most `tokens` tokens, padding counted; a longer text is a batch of its own.
+    tokens: None for a size that suits the device. one_length: the texts of a batch have one length, so they need no
+    padding. The longest texts come first: the memory that they free fits all others, so that it does not grow."""
     most = tokens or (GPU_TOKENS if torch.cuda.is_available() else TOKENS)
     order = np.argsort(-np.asarray(lengths), kind="stable")
     start = 0
@@ -77,7 +77,7 @@ def load_encoder(folder: Path) -> Any:
     class Encoder(BertModel):
         _keys_to_ignore_on_load_unexpected = {"pooler"}  # noqa: RUF012  else transformers reports them
 
-    return hub.opened(Encoder, folder, add_pooling_layer=False).eval()
+    return hub.load_model(Encoder, folder, add_pooling_layer=False).eval()
 
 
 def mean(states: Tensor, mask: Tensor | None) -> Tensor:
@@ -92,14 +92,14 @@ def mean(states: Tensor, mask: Tensor | None) -> Tensor:
 def mean_states(bert: Any, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
     """The mean token states of n texts after each of `layers` (numbers from 0; none: after the last), (n, layers,
     width) float32. rows: the token ids of each text."""
-    found = torch.zeros(len(rows), max(1, len(layers)), bert.config.hidden_size)
+    means = torch.zeros(len(rows), max(1, len(layers)), bert.config.hidden_size)
     for batch in token_batches([len(row) for row in rows], GPU_TOKENS if bert.device.type == "cuda" else TOKENS):
-        tokens, mask = pad([rows[row] for row in batch], 0)
+        tokens, mask = pad([rows[row] for row in batch], 0)  # (batch, length) each
         mask = None if mask is None else mask.to(bert.device)
         output = bert(tokens.to(bert.device), mask, output_hidden_states=bool(layers))
         states = [output.hidden_states[layer + 1] for layer in layers] or [output.last_hidden_state]
-        found[batch] = torch.stack([mean(state.float(), mask) for state in states], dim=1).cpu()
-    return found
+        means[batch] = torch.stack([mean(state.float(), mask) for state in states], dim=1).cpu()
+    return means
 
 
 def read_tokenizer(encoder_folder: Path, longest: int) -> Tokenizer:
@@ -172,9 +172,9 @@ class MiniLMClassifier(nn.Module):
         self.encoder_sha256 = sha256_of(encoder_folder / WEIGHTS)
         self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
         self.encoder = load_encoder(encoder_folder).train()
-        every = self.encoder.encoder.layer
-        self.layers = list(range(len(every))) if layers is None else list(layers)
-        self.encoder.encoder.layer = nn.ModuleList([every[number] for number in self.layers])
+        all_layers = self.encoder.encoder.layer
+        self.layers = list(range(len(all_layers))) if layers is None else list(layers)
+        self.encoder.encoder.layer = nn.ModuleList([all_layers[number] for number in self.layers])
         for name, parameter in self.encoder.named_parameters():
             parameter.requires_grad = "encoder.layer" in name and (parameter.ndim == 1 or rank is None)
         if rank is not None:
@@ -201,22 +201,22 @@ class MiniLMClassifier(nn.Module):
 
     @torch.no_grad()
     def take(self, free: "MiniLMClassifier") -> None:
-        """Start from a classifier with all layers, whose weights changed freely: from those layers that this one has,
-        and from as much of their change as has this rank."""
-        theirs = [free.encoder.encoder.layer[number] for number in self.layers]
-        for layer, other in zip(_linear(self.encoder.encoder.layer), _linear(theirs), strict=True):
+        """Start from a classifier with all layers, whose weights changed freely: from those of its layers that this one
+        has, their change approximated by the nearest one of this rank."""
+        free_layers = [free.encoder.encoder.layer[number] for number in self.layers]
+        for layer, free_linear in zip(_linear(self.encoder.encoder.layer), _linear(free_layers), strict=True):
             parametrized: Any = layer.parametrizations
-            change, wanted = parametrized.weight[0], other.weight - parametrized.weight.original
-            left, sizes, right = torch.linalg.svd(wanted, full_matrices=False)  # the nearest change of this rank
-            roots = sizes[: self.rank].sqrt()
-            change.up[:, : len(roots)] = left[:, : self.rank] * roots
-            change.down[: len(roots)] = roots[:, None] * right[: self.rank]
+            low_rank, change = parametrized.weight[0], free_linear.weight - parametrized.weight.original  # (out, in)
+            u, s, vh = torch.linalg.svd(change, full_matrices=False)
+            roots = s[: self.rank].sqrt()  # (rank,), fewer in a smaller matrix
+            low_rank.up[:, : len(roots)] = u[:, : self.rank] * roots
+            low_rank.down[: len(roots)] = roots[:, None] * vh[: self.rank]
         self.head.load_state_dict(free.head.state_dict())
-        for kept, free_layer in zip(self.encoder.encoder.layer, theirs, strict=True):
-            found = dict(free_layer.named_parameters())
-            for name, value in kept.named_parameters():
-                if name in found and value.requires_grad:
-                    value.copy_(found[name])
+        for layer, free_layer in zip(self.encoder.encoder.layer, free_layers, strict=True):
+            free_parameters = dict(free_layer.named_parameters())
+            for name, value in layer.named_parameters():
+                if name in free_parameters and value.requires_grad:
+                    value.copy_(free_parameters[name])
 
     def save(self, folder: Path) -> None:
         """Write the trained tensors in half precision and the facts that loading needs."""
@@ -228,13 +228,12 @@ class MiniLMClassifier(nn.Module):
     def load(cls, folder: Path, encoder_folder: Path) -> "MiniLMClassifier":
         """The classifier of a folder, its change merged into the encoder, so that it is as fast as the bare encoder.
 
-        Raises ValueError when the folder was trained on another encoder or for other labels, and when its weights are
-        damaged."""
+        Raises ValueError for one of another encoder or with other labels, and for damaged weights."""
         facts = read_facts(folder / CONFIG, ["rank", "encoder_sha256", "labels", "layers"])
         classifier = cls(encoder_folder, facts["rank"], facts["layers"])
-        for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(REGARD))):
-            if facts[fact] != here:
-                raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
+        for name, expected in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(REGARD))):
+            if facts[name] != expected:
+                raise ValueError(f"{folder} was trained with {name} {facts[name]}, here it is {expected}")
         load_trained(classifier, folder / WEIGHTS)
         for layer in _linear(classifier.encoder.encoder.layer):
             parametrize.remove_parametrizations(layer, "weight")
@@ -253,8 +252,8 @@ GATE_WEIGHTS, GATE_CONFIG = "gate.safetensors", "gate.json"
 
 
 class Gate(nn.Module):
-    """Tokens to logits of REGARD: each of `channels` is as strong as in the window where it is strongest. The word
-    embeddings are the encoder's and not trained, so that a word that training has not met is near those that it has."""
+    """Tokens to logits of REGARD: a convolution over windows of three tokens, max-pooling over the text, a linear head
+    (Kim 2014). The word embeddings are the encoder's, not trained, so that a new word is close to known ones."""
 
     def __init__(self, encoder_folder: Path, channels: int) -> None:
         super().__init__()
@@ -265,17 +264,16 @@ class Gate(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         """tokens, mask (batch, length) -> logits (batch, 4)."""
-        words = self.words(tokens)
-        found = self.windows((words if mask is None else words * mask[:, :, None]).transpose(1, 2))
+        words = self.words(tokens)  # (batch, length, width)
+        windows = self.windows((words if mask is None else words * mask[:, :, None]).transpose(1, 2))
         if mask is not None:
-            found = found.masked_fill(mask[:, None] == 0, -torch.inf)
-        return self.head(found.amax(2).relu())
+            windows = windows.masked_fill(mask[:, None] == 0, -torch.inf)  # (batch, channels, length)
+        return self.head(windows.amax(2).relu())
 
 
 class Cascade:
-    """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` has the
-    gate's probabilities, any other the classifier's. It errs only towards neutral: what the gate does not pass is
-    labelled as without it."""
+    """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` gets the
+    gate's probabilities, any other text the classifier's. So the gate only adds errors towards neutral."""
 
     def __init__(self, gate: Gate, classifier: MiniLMClassifier, threshold: float) -> None:
         self.gate = gate
@@ -285,18 +283,18 @@ class Cascade:
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """(n, 4) float32, columns as in REGARD."""
         rows = self.classifier.encode(texts)
-        found = self.opinions(rows)
-        unsure = np.flatnonzero(~(found[:, REGARD.index("neutral")] > self.threshold))
-        found[unsure] = self.classifier.read([rows[number] for number in unsure])
-        return found
+        probabilities = self.opinions(rows)
+        unsure = np.flatnonzero(~(probabilities[:, REGARD.index("neutral")] > self.threshold))
+        probabilities[unsure] = self.classifier.read([rows[number] for number in unsure])
+        return probabilities
 
     @torch.inference_mode()
     def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
-        found = np.zeros((len(rows), len(REGARD)), dtype=np.float32)
+        probabilities = np.zeros((len(rows), len(REGARD)), dtype=np.float32)
         for batch in token_batches([len(row) for row in rows], TOKENS):
-            found[batch] = self.gate(*pad([rows[row] for row in batch], 0)).softmax(-1).numpy()
-        return found
+            probabilities[batch] = self.gate(*pad([rows[row] for row in batch], 0)).softmax(-1).numpy()
+        return probabilities
 
     def save(self, folder: Path) -> None:
         """Write the gate beside a saved classifier, in half precision."""

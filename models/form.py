@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, LogitsProcessor, LogitsProcessorList
 
-from mitigate.models.hub import without_code
+from mitigate.models.hub import load_without_code
 from mitigate.models.stored_tensors import read_facts, write_facts
 from mitigate.models.tail_prompts import Encoding
 
@@ -94,20 +94,20 @@ class Allowed(LogitsProcessor):
         written, end = input_ids[:, self.begin :], self.form.end
         allowed = torch.zeros_like(scores, dtype=torch.bool)
         place, last = written.shape[1], len(CHOICES) - 1
-        everyone = torch.ones_like(allowed[:, 0])
         if place < last:
-            self._choose(allowed, scores, written, place, everyone)
+            self._choose(allowed, scores, written, place, torch.ones_like(allowed[:, 0]))
         elif place == last:
-            goes_on = self._is_open(written, last) | self.always
-            allowed[:, end] = goes_on
-            self._choose(allowed, scores, written, last, ~goes_on)
+            has_texts = self._is_open(written, last) | self.always
+            allowed[:, end] = has_texts
+            self._choose(allowed, scores, written, last, ~has_texts)
         else:
-            ends = (written == end).sum(1)
-            since = written.flip(1).eq(end).int().argmax(1)  # tokens after the last end
-            allowed[:, self.words] = ((ends <= len(TEXTS)) & (since < self.form.longest_text))[:, None]
-            allowed[:, end] = ends <= len(TEXTS)
+            ends = (written == end).sum(1)  # (rows,): the first ends the choices, each of the others a text
+            in_text = ends <= len(TEXTS)
+            text_length = written.flip(1).eq(end).int().argmax(1)  # tokens after the last end
+            allowed[:, self.words] = (in_text & (text_length < self.form.longest_text))[:, None]
+            allowed[:, end] = in_text
             done = torch.isin(written, self.ids[last]).any(1)
-            self._choose(allowed, scores, written, last, (ends > len(TEXTS)) & ~done)
+            self._choose(allowed, scores, written, last, ~in_text & ~done)
         return scores.masked_fill(~allowed, -torch.inf)
 
     def _is_open(self, written: Tensor, number: int) -> Tensor:
@@ -115,21 +115,21 @@ class Allowed(LogitsProcessor):
         parents = [CHOICES.index(name) for name in PARENTS.get(CHOICES[number], [])]
         return ~(written[:, parents] == self.ids[parents, NO]).any(1)
 
-    def _choose(self, allowed: Tensor, scores: Tensor, written: Tensor, number: int, asked: Tensor) -> None:
-        """Allow the values of a choice in the rows that are asked: no and yes, or no alone below a negative parent."""
+    def _choose(self, allowed: Tensor, scores: Tensor, written: Tensor, number: int, rows: Tensor) -> None:
+        """Allow the values of a choice where rows (rows,) is True: no and yes, or no alone below a negative parent."""
         no, yes, unknown = self.ids[number]
         if CHOICES[number] not in self.form.known:
-            allowed[asked, unknown] = True
+            allowed[rows, unknown] = True
             return
-        is_open = asked & self._is_open(written, number)
-        allowed[asked, no] = True
+        is_open = rows & self._is_open(written, number)
+        allowed[rows, no] = True
         allowed[is_open, yes] = True
         self.log_probs[is_open, number] = scores[is_open][:, [no, yes]].log_softmax(1)
 
 
 def open_form(folder: Path) -> tuple[Form, Any]:
     """The form of a folder and its network, of transformers."""
-    return Form.load(folder), without_code(AutoModelForCausalLM, folder).eval()
+    return Form.load(folder), load_without_code(AutoModelForCausalLM, folder).eval()
 
 
 @torch.inference_mode()
@@ -149,23 +149,23 @@ def fill_in(
     values = {token: value for row in form.ids.tolist() for value, token in enumerate(row)}
     for first in range(0, len(order), rows):
         places = order[first : first + rows]
-        given = [torch.tensor(prompts[place], device=network.device) for place in places]
-        seen = pad_sequence([torch.ones_like(one) for one in given], True, 0, "left")
-        allowed = Allowed(form, seen.shape[0], seen.shape[1], always, network.device)
+        batch = [torch.tensor(prompts[place], device=network.device) for place in places]
+        mask = pad_sequence([torch.ones_like(prompt) for prompt in batch], True, 0, "left")  # (rows, length)
+        allowed = Allowed(form, mask.shape[0], mask.shape[1], always, network.device)
         written = network.generate(
-            input_ids=pad_sequence(given, True, form.encoding.pad, "left"),
-            attention_mask=seen,
+            input_ids=pad_sequence(batch, True, form.encoding.pad, "left"),
+            attention_mask=mask,
             logits_processor=LogitsProcessorList([allowed]),
             max_new_tokens=longest,
             do_sample=False,
             eos_token_id=form.ids[-1].tolist(),
             pad_token_id=form.encoding.pad,
-        )[:, seen.shape[1] :].tolist()
+        )[:, mask.shape[1] :].tolist()
         filled.log_probs[places] = allowed.log_probs.cpu().numpy()
         for place, line in zip(places, written, strict=True):
-            found = [values[token] for token in line if token in values]
-            filled.choices[place, : len(found)] = found
-            ends = [at for at, token in enumerate(line) if token == form.end][: len(TEXTS) + 1]
-            parts = (line[one + 1 : two] for one, two in pairwise(ends))
+            choices = [values[token] for token in line if token in values]
+            filled.choices[place, : len(choices)] = choices
+            ends = [position for position, token in enumerate(line) if token == form.end][: len(TEXTS) + 1]
+            parts = (line[before + 1 : end] for before, end in pairwise(ends))
             filled.texts[place] = tuple(map(form.encoding.decode, parts)) or filled.texts[place]
     return filled

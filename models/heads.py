@@ -21,7 +21,7 @@ from mitigate.models.stored_tensors import CONFIG, WEIGHTS, read_facts, write_fa
 LABELS = ("negative", "neutral", "positive")
 """The meaning of the columns."""
 REGARD = (*LABELS, "other")
-"""The columns of a classifier of regard. "other" is a text of two minds, or one that the other three do not fit."""
+"""The columns of a classifier of regard. "other" is a text with both polarities, or one that no other label fits."""
 FOLDS = 10
 
 
@@ -64,8 +64,7 @@ class CrossFitted:
 
     @classmethod
     def load(cls, folder: Path) -> "CrossFitted":
-        """The heads of a folder. Raises OSError without the files, ValueError for other facts, and SafetensorError for
-        damaged weights."""
+        """The heads of a folder. Raises OSError, ValueError or SafetensorError for absent or damaged files."""
         facts = read_facts(folder / CONFIG, ["labels", "sha256", "layers", "reads"])
         stored = load_file(folder / WEIGHTS)
         halves = {name: stored[name].astype(np.float32) for name in ("weight", "bias", "threshold")}
@@ -79,9 +78,8 @@ def _folds(numbers: Sequence[int]) -> np.ndarray:
 
 
 def polar_columns(probabilities: np.ndarray, threshold: float) -> np.ndarray:
-    """The column of LABELS of each text, (n,): neutral, unless the probability of another label is above the
-    threshold."""
-    negative, neutral, positive = (LABELS.index(label) for label in ("negative", "neutral", "positive"))
+    """The column of LABELS of each text, (n,): neutral, unless 1 - P(neutral) is above the threshold."""
+    negative, neutral, positive = range(len(LABELS))
     sign = np.where(probabilities[:, positive] > probabilities[:, negative], positive, negative)
     return np.where(1 - probabilities[:, neutral] > threshold, sign, neutral)
 
@@ -147,10 +145,10 @@ def ngrams(texts: Sequence[str], buckets: int) -> tuple[np.ndarray, np.ndarray]:
     ends = characters == END
     owners = np.cumsum(ends) - ends
     words, word_owners = _words(characters, owners)
-    found = [*_windows(characters, owners, CHARACTERS), *_windows(words, word_owners, WORDS)]
-    hashes = np.concatenate([hashes for _, hashes in found])
+    windows = [*_windows(characters, owners, CHARACTERS), *_windows(words, word_owners, WORDS)]
+    hashes = np.concatenate([hashes for _, hashes in windows])
     shift = np.uint64(65 - buckets.bit_length())  # the highest bits are the best mixed
-    return np.concatenate([owner for owner, _ in found]), ((hashes * STIR) >> shift).astype(np.int64)
+    return np.concatenate([owner for owner, _ in windows]), ((hashes * STIR) >> shift).astype(np.int64)
 
 
 def _windows(values: np.ndarray, owners: np.ndarray, lengths: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -1,5 +1,5 @@
 """Models of transformers: causal and sequence-to-sequence ones, prompted and trained as a COMeT is, with low-rank
-adapters (Hu et al. 2022) by peft; what a causal one would answer to a message; and classifiers of texts.
+adapters (Hu et al. 2022) by peft; a causal one's probabilities of answers to a message; and classifiers of texts.
 
 A tail ends with the tokenizer's own end token, or is cut. The tokens before the first word of a sequence-to-sequence
 model's tail, the decoder's start token and BART's <s>, are given: they are neither predicted nor counted. BART so
@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
+from functools import partial
 from inspect import signature
 from itertools import takewhile
 from pathlib import Path
@@ -36,12 +37,12 @@ from transformers import (
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from mitigate.models import hub
-from mitigate.models.beam import beam_search, drawn
+from mitigate.models.beam import beam_search, sample_tokens
 from mitigate.models.chat_api import conversation
-from mitigate.models.encoder import TOKENS, pad, token_batches
-from mitigate.models.heads import REGARD
+from mitigate.models.encoder import LONGEST, TOKENS, pad, token_batches
+from mitigate.models.heads import LABELS, REGARD
 from mitigate.models.stored_tensors import sha256_of_each
-from mitigate.models.tail_prompts import TAIL_TOKENS, Beam, as_trained, regimen, tagged
+from mitigate.models.tail_prompts import TAIL_TOKENS, Beam, as_trained, read_prompt_format, tagged
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
 """The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of
@@ -57,8 +58,8 @@ NO_PEFT = "low-rank adapters need the library peft: pip install 'mitigate[lora]'
 
 class Pretrained(nn.Module):
     """A model of transformers and its tokenizer: prompts in, tails out. A subclass has prompts(heads, phrases) and
-    tails(texts), as tokens; and logits(prompts, tails): those of texts, (texts, length, vocab_size), and for each text
-    the place where its tail's first token is predicted."""
+    tails(texts), as tokens; and logits(prompts, tails), which returns (texts, length, vocab_size) and for each text the
+    position that predicts the first token of its tail."""
 
     AUTO: ClassVar[Any]  # the class of transformers that opens a folder
     PROMPTS: ClassVar[tuple[str, ...]]  # forms of a prompt, the default first
@@ -74,14 +75,13 @@ class Pretrained(nn.Module):
         system: str | None = None,
         lora: Mapping[str, Any] | None = None,
     ) -> None:
-        """system: the system prompt of a chat; lora: the rank of the low-rank adapters that are trained in place of the
-        weights."""
+        """system: the system prompt of a chat. lora: the rank of adapters that are trained in place of the weights."""
         super().__init__()
         self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
         self.tokenizer = tokenizer
         self.relation, self.prompt, self.system = relation, prompt, system
         self.lora = lora
-        self.tags: str | None = None  # see Regimen
+        self.tags: str | None = None  # see PromptFormat
         self.end = tokenizer.eos_token_id
         self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         # Instead of its own, which may sample, forbid words or end elsewhere.
@@ -102,18 +102,17 @@ class Pretrained(nn.Module):
 
         Raises ValueError where that cannot be done: no end token, no chat template, or another layout or prompt."""
         prompt = prompt_of(folder, prompt, cls.PROMPTS)
-        how = regimen(folder, "packed", wording(relation, prompt))
+        how = read_prompt_format(folder, "packed", wording(relation, prompt))
         tokenizer = load_tokenizer(folder)
         if prompt == "chat":
             check_chat(tokenizer, folder, system)
         lora = lora if lora and lora["rank"] else None
-        found = cls(hub.opened(cls.AUTO, folder), tokenizer, how.relation, prompt, system, lora)
-        found.tags = how.tags
-        return found.eval()
+        generator = cls(hub.load_model(cls.AUTO, folder), tokenizer, how.relation, prompt, system, lora)
+        generator.tags = how.tags
+        return generator.eval()
 
     def save(self, folder: Path, *, as_comet: bool = True) -> None:
-        """Write the files that AUTO, AutoTokenizer and `generate` read; as_comet: with the wording of the prompts that
-        it was trained with."""
+        """Write the files that AUTO, AutoTokenizer and `generate` read. as_comet: note the format of its prompts."""
         config = self.model.config
         if as_comet:
             config.comet_relation, config.comet_prompt = self.relation, self.prompt
@@ -143,8 +142,7 @@ class Pretrained(nn.Module):
                 )
 
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order. Raises ValueError for texts that are
-        too long."""
+        """The negative log-likelihood (tokens,) of each token of tails, in order. Raises ValueError for long texts."""
         self.check_length(prompts, [len(tail) for tail in tails])
         losses = []
         for start in range(0, len(tails), TEXTS):
@@ -159,13 +157,10 @@ class Pretrained(nn.Module):
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (see beam_search). Raises ValueError for prompts that
-        are too long."""
+        """The best tails of each prompt, the best first (see beam_search). Raises ValueError for long prompts."""
         self.check_length(prompts, [max_length] * len(prompts))
-        limits = {"beams": beams, "max_length": max_length, "rows": rows}
-        return beam_search(
-            lambda: CachedReading(self.model, self.before), prompts, end=self.end, device=self.model.device, **limits
-        )
+        reading, device = partial(CachedReading, self.model, self.before), self.model.device
+        return beam_search(reading, prompts, end=self.end, device=device, beams=beams, max_length=max_length, rows=rows)
 
     def decode(self, tail: Sequence[int]) -> str:
         """A tail's text, in one line."""
@@ -213,8 +208,7 @@ class Pretrained(nn.Module):
 
 
 class LanguageModel(Pretrained):
-    """A causal language model. The form of its prompts: "lawyer is capable of", or the same after a chat template that
-    requests a completion."""
+    """A causal language model. Its prompts: "lawyer is capable of", or that after a chat template that asks for it."""
 
     AUTO = AutoModelForCausalLM
     PROMPTS = ("phrase", "chat")
@@ -233,12 +227,12 @@ class LanguageModel(Pretrained):
         return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        # Texts end in the same column, so that the logits of the last columns suffice: a large vocabulary's are dear.
+        # Texts end in the same column, so that the last columns suffice: logits of a large vocabulary are expensive.
         tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)], "left")
         kept = max(map(len, tails))
         how = {"position_ids": (mask.cumsum(1) - 1).clamp(min=0), "logits_to_keep": kept}
-        known = signature(getattr(self.model, "get_base_model", lambda: self.model)().forward).parameters
-        how = {name: value for name, value in how.items() if name in known}
+        parameters = signature(getattr(self.model, "get_base_model", lambda: self.model)().forward).parameters
+        how = {name: value for name, value in how.items() if name in parameters}
         logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False, **how).logits[:, -kept:]
         return logits, [kept - len(tail) for tail in tails]
 
@@ -253,17 +247,17 @@ class LanguageModel(Pretrained):
         return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
 
     @torch.inference_mode()
-    def sample(self, prompts: Sequence[Sequence[int]], chances: Tensor, **how: Any) -> list[list[int]]:
-        """Sample the continuation of each prompt: the tokens up to END, or up to the number of its chances, (prompts,
-        tokens) in [0, 1). how: temperature, top_k, sentences (the fewest and the most) and marks, as Drawn takes them.
-        The same chances give the same text, whatever else is in the batch (but for rounding)."""
+    def sample(self, prompts: Sequence[Sequence[int]], uniforms: Tensor, **how: Any) -> list[list[int]]:
+        """Sample a continuation of each prompt: the tokens before END, as many as its uniforms at most. uniforms:
+        (prompts, tokens) numbers in [0, 1), which fix the draws: the same numbers give the same text, whatever else is
+        in the batch (but for rounding). how: temperature, top_k, sentences and marks, as SentenceSampler takes them."""
         tokens, mask = self.padded(prompts, "left")
         length = tokens.shape[1]
         texts = self.model.generate(
             input_ids=tokens,
             attention_mask=mask,
-            max_new_tokens=chances.shape[1],
-            logits_processor=[Drawn(self.tokenizer, chances.to(self.model.device), length=length, **how)],
+            max_new_tokens=uniforms.shape[1],
+            logits_processor=[SentenceSampler(self.tokenizer, uniforms.to(self.model.device), length=length, **how)],
         )
         ends = {self.end, self.pad}
         return [list(takewhile(lambda token: token not in ends, text)) for text in texts[:, length:].tolist()]
@@ -327,7 +321,7 @@ class CachedReading:
         self.prompts = torch.arange(len(prompts), device=prompts.device)
         return self.read(prompts.new_tensor(self.before).expand(len(prompts), -1))
 
-    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+    def extend(self, rows: Tensor, tokens: Tensor) -> Tensor:
         """Append a token to each of the rows."""
         self.keep(rows)
         return self.read(tokens[:, None])
@@ -394,8 +388,7 @@ def prompt_of(folder: Path, prompt: str | None, forms: Sequence[str]) -> str:
 
 
 def wording(relation: str | None, prompt: str) -> str | None:
-    """The wording of relations that a prompt is made of: that of "gen" is their names. Raises ValueError for "gen" with
-    another."""
+    """The wording of relations in a form of prompt: names in "gen", for which another one raises ValueError."""
     if prompt == "gen" and relation not in (None, "name"):
         raise ValueError(f"model.prompt=gen asks with the names of relations; set model.relation=name, not {relation}")
     return "name" if prompt == "gen" else relation
@@ -403,7 +396,7 @@ def wording(relation: str | None, prompt: str) -> str | None:
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a folder. Raises ValueError for one without an end token."""
-    tokenizer = hub.without_code(AutoTokenizer, folder)
+    tokenizer = hub.load_without_code(AutoTokenizer, folder)
     if tokenizer.eos_token_id is None:
         raise ValueError(f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model would end")
     return tokenizer
@@ -412,15 +405,15 @@ def load_tokenizer(folder: Path) -> Any:
 # Sampling
 
 
-class Drawn(LogitsProcessor):
-    """A logits processor that leaves one token of each row: that for which its next number stands, at a temperature,
-    among the likeliest top_k (0: all). No text ends before the fewest sentences have ended, each does after the most;
-    sentences end at tokens with a mark, several in a row counted as one."""
+class SentenceSampler(LogitsProcessor):
+    """A logits processor that samples a token of each row and masks all others (see sample_tokens). sentences: the
+    fewest and the most of a text: it does not end before the fewest have ended, and ends after the most. A sentence
+    ends at tokens that contain one of the marks, several in a row counted as one."""
 
     def __init__(
         self,
         tokenizer: PreTrainedTokenizerBase,
-        chances: Tensor,
+        uniforms: Tensor,
         *,
         temperature: float,
         top_k: int,
@@ -428,12 +421,12 @@ class Drawn(LogitsProcessor):
         marks: str,
         length: int,
     ) -> None:
-        self.chances = chances  # (rows, tokens to come)
+        self.uniforms = uniforms  # (rows, tokens to come)
         self.temperature, self.top_k = temperature, top_k
         self.fewest, self.most = sentences
         self.end, self.length = tokenizer.eos_token_id, length  # of the prompts, padding counted
         words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        self.marked = torch.tensor([any(mark in (word or "") for mark in marks) for word in words]).to(chances.device)
+        self.marked = torch.tensor([any(mark in (word or "") for mark in marks) for word in words]).to(uniforms.device)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # (rows, length so far), (rows, vocab_size)
         generated = input_ids[:, self.length :]
@@ -441,7 +434,7 @@ class Drawn(LogitsProcessor):
         ended = (marked & ~F.pad(marked, (1, 0))[:, :-1]).sum(1)  # sentences
         scores = scores.clone()
         scores[ended < self.fewest, self.end] = -torch.inf
-        tokens = drawn(scores, self.chances[:, generated.shape[1]], self.temperature, self.top_k)
+        tokens = sample_tokens(scores, self.uniforms[:, generated.shape[1]], self.temperature, self.top_k)
         tokens[ended >= self.most] = self.end
         return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)
 
@@ -454,10 +447,10 @@ class AnswerProbabilities:
     tokenizer has a chat template, the message is that of a user and the answer that of the assistant."""
 
     def __init__(self, base: str | Path) -> None:
-        """The model of a Hugging Face folder, a name on the hub or a GGUF file. Raises ValueError and OSError as
-        LanguageModel.load, and ValueError for a chat template that fails."""
+        """base: a Hugging Face folder, a name on the hub or a GGUF file. Raises ValueError and OSError as
+        LanguageModel.load does, and ValueError for a chat template that fails."""
         folder = hub.locate(str(base), seq2seq=False)
-        self.model, self.tokenizer = hub.opened(AutoModelForCausalLM, folder).eval(), load_tokenizer(folder)
+        self.model, self.tokenizer = hub.load_model(AutoModelForCausalLM, folder).eval(), load_tokenizer(folder)
         self.is_chat = self.tokenizer.chat_template is not None
         if self.is_chat:
             check_chat(self.tokenizer, folder)
@@ -474,18 +467,16 @@ class AnswerProbabilities:
         """The probability that the answer to each message begins with each of the texts, (messages, answers). The
         beginning that all messages share, such as their instructions, is read once. Raises ValueError for a message
         that is too long."""
-        found = np.zeros((len(messages), len(answers)))
+        probabilities = np.zeros((len(messages), len(answers)))
         if not messages:
-            return found
+            return probabilities
         prompts = [self._tokens(self.prompt(message)) for message in messages]
         tails = [self._tail(messages[0], prompts[0], answer) for answer in answers]
         longest, tail = max(map(len, prompts)), max(map(len, tails))
         if longest + tail > (getattr(self.model.config, "max_position_embeddings", None) or np.inf):
             raise ValueError(f"a message of {longest} tokens is too long for the model; shorten it, or the rubric")
-        common = takewhile(
-            lambda tokens: len(set(tokens)) == 1, zip(*(prompt[:-1] for prompt in prompts), strict=False)
-        )
-        shared = [tokens[0] for tokens in common]
+        by_position = zip(*(prompt[:-1] for prompt in prompts), strict=False)
+        shared = [tokens[0] for tokens in takewhile(lambda tokens: len(set(tokens)) == 1, by_position)]
         begun = CachedReading(self.model)
         if shared:
             begun.read(torch.tensor([shared], device=self.model.device))
@@ -500,8 +491,8 @@ class AnswerProbabilities:
                 for following in others:
                     logits = after.read(rows[:, None] + token).float()
                     log_prob, token = log_prob + logits.log_softmax(-1)[:, following], following
-                found[batch, column] = log_prob.exp().cpu().numpy()
-        return found
+                probabilities[batch, column] = log_prob.exp().cpu().numpy()
+        return probabilities
 
     def _tokens(self, text: str) -> list[int]:
         """The tokens of a text; a chat template has all special tokens itself."""
@@ -524,7 +515,6 @@ NAMES = {
     "positive": ("positive", "pos", "favourable", "favorable", "good"),
     "other": ("other", "mixed"),
 }
-LONGEST = 128  # tokens of a text that a classifier reads
 
 
 class SequenceClassifier:
@@ -538,51 +528,51 @@ class SequenceClassifier:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A model of the hub, or of a folder. Raises ValueError when it cannot be had, or its labels not be read."""
+        """The classifier of a folder or a name on the hub. Raises ValueError when it cannot be loaded, and for labels
+        that do not mean regard."""
         try:
             how: dict[str, Any] = {"dtype": torch.float32, "attn_implementation": "eager"}  # a tenth faster than fused
-            model = hub.whole(AutoModelForSequenceClassification, name, **how)
-            return cls(model, hub.without_code(AutoTokenizer, name))
+            model = hub.load_complete(AutoModelForSequenceClassification, name, **how)
+            return cls(model, hub.load_without_code(AutoTokenizer, name))
         except (OSError, UnpicklingError) as error:
             raise ValueError(
-                f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub, or its "
-                "weights are a pickle that would run code; give score.bert.model the folder of a copy with safetensors"
+                f"the classifier {name!r} is neither a folder nor on the Hugging Face hub, or its weights are a "
+                "pickle, which can run code; set score.bert.model to a folder with the weights as model.safetensors"
             ) from error
 
     @torch.inference_mode()
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """(n, 4) float32, columns as in REGARD; a label the model does not have is never likely."""
+        """(n, 4) float32, columns as in REGARD; 0 for a label that the model lacks."""
         rows = self.tokenizer(list(texts), truncation=True, max_length=LONGEST)["input_ids"] if texts else []
-        found = np.zeros((len(rows), self.model.config.num_labels + 1), dtype=np.float32)  # the last column: no label
+        shape = len(rows), self.model.config.num_labels + 1  # the last column is for labels that the model lacks
+        probabilities = np.zeros(shape, dtype=np.float32)
         padding = self.tokenizer.pad_token_id
         alone = None in (padding, self.model.config.pad_token_id)  # as with GPT: texts are never padded
         for batch in token_batches([len(row) for row in rows], 1 if alone else TOKENS):
             tokens, mask = pad([rows[row] for row in batch], padding or 0)
             logits = self.model(input_ids=tokens, attention_mask=mask).logits
-            found[batch, :-1] = logits.float().softmax(-1).numpy()
-        return found[:, [-1 if column is None else column for column in self.columns]]
+            probabilities[batch, :-1] = logits.float().softmax(-1).numpy()
+        return probabilities[:, [-1 if column is None else column for column in self.columns]]
 
     def sha256(self) -> str:
         """The SHA-256 of everything that a text's label depends on: the weights, the tokenizer and the labels'
         columns."""
         digest = hashlib.sha256(f"{self.columns} {self.tokenizer.backend_tokenizer.to_str()}".encode())
         for name, value in sorted(self.model.state_dict().items()):
-            digest.update(name.encode() + value.contiguous().view(torch.uint8).numpy().tobytes())
+            digest.update(name.encode() + value.numpy().tobytes())
         return digest.hexdigest()
 
 
 def columns(id2label: Mapping[int, str]) -> list[int | None]:
     """The model's column for each of REGARD, by name.
 
-    Raises ValueError when a name means none of them, when two mean the same, or when negative, neutral or
-    positive is missing."""
+    Raises ValueError when a name means none of them, when two mean the same, and when one of LABELS is missing."""
     meaning = {name: label for label, names in NAMES.items() for name in names}
-    found = {column: meaning.get(name.strip().lower()) for column, name in id2label.items()}
-    wanted = [label for label in REGARD if label != "other"]
-    if None in found.values() or len(set(found.values())) < len(found) or not set(wanted) <= set(found.values()):
+    labels = [meaning.get(name.strip().lower()) for name in id2label.values()]
+    if None in labels or len(set(labels)) < len(labels) or not set(LABELS) <= set(labels):
         raise ValueError(
-            f"the classifier's labels are {', '.join(id2label.values())}; wanted are {', '.join(wanted)}, each once, "
-            "and other or not. Set id2label in its config.json to what its columns mean"
+            f"the classifier's labels are {', '.join(id2label.values())}; they must be {', '.join(LABELS)}, each once, "
+            "and may include other. Set id2label in its config.json to the meaning of its columns"
         )
-    places = {label: int(column) for column, label in found.items()}
-    return [places.get(label) for label in REGARD]
+    column_of = dict(zip(labels, map(int, id2label), strict=True))
+    return [column_of.get(label) for label in REGARD]

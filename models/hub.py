@@ -1,4 +1,4 @@
-"""Models by their name on the Hugging Face hub, or in a user's folder. Nothing that is in a folder is run."""
+"""Models by their name on the Hugging Face hub, or in a user's folder. No code from a model's folder is run."""
 
 import os
 from collections.abc import Iterator
@@ -27,28 +27,28 @@ def locate(
     name: str, revision: str | None = None, *, seq2seq: bool | None = None, cache: str | Path | None = None
 ) -> Path:
     """The folder of a model: `name` itself when it is a folder, that of a GGUF file (from_gguf), else the hub's model
-    of that name, downloaded once (its file's hash is checked by the hub's client). revision: a commit, tag or branch of
-    the hub; None: the newest. seq2seq: whether it has an encoder and a decoder; None: either.
+    of that name, which is downloaded once. revision: a commit, tag or branch of the hub; None: that of an earlier
+    download, else the newest. seq2seq: whether it must have an encoder and a decoder; None: either will do.
 
-    Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind, or
-    no model although its kind is asked for."""
+    Raises FileNotFoundError when there is no such folder and the download fails, and ValueError for a model of the
+    other kind or, when seq2seq is given, a folder without a model."""
     if name.lower().endswith(".gguf"):
         return from_gguf(Path(name), cache)
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
     has_tokenizer = any(path for pattern in TOKENIZER for path in folder.glob(pattern))
     if not (folder / CONFIG).is_file():
-        below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{CONFIG}"))
-        meant = f"; did you mean {below[0]}?" if below else ""
-        if below or seq2seq is not None:  # a tokenizer alone is of use, too
-            raise ValueError(f"{name} has no {CONFIG}, so it is not a model folder{meant}")
+        subfolders = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{CONFIG}"))
+        suggestion = f"; did you mean {subfolders[0]}?" if subfolders else ""
+        if subfolders or seq2seq is not None:  # original.py needs a tokenizer alone
+            raise ValueError(f"{name} has no {CONFIG}, so it is not a model folder{suggestion}")
     if seq2seq is None:
         return folder
     if not has_tokenizer:
-        raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
+        raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them into that folder")
     if seq2seq != bool(read_facts(folder / CONFIG).get("is_encoder_decoder")):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
-        there, setting = kinds[not seq2seq]
-        raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
+        kind, setting = kinds[not seq2seq]
+        raise ValueError(f"{name} is {kind}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
     return folder
 
 
@@ -56,8 +56,7 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
     """The folder, in `cache` by the file's hash, into which transformers reads the GGUF file of a causal language model
     once, its weights in float32.
 
-    Raises FileNotFoundError where there is no such file, and ValueError for one that transformers does not read, and
-    without the libraries for it."""
+    Raises FileNotFoundError without the file, and ValueError where transformers cannot read it, or lacks a library."""
     if not file.is_file():
         raise FileNotFoundError(f"no such file: {file}; give the path of a GGUF file, or a folder")
     base = cache or os.environ.get("MITIGATE_CACHE") or Path.home() / ".cache" / "mitigate"
@@ -75,7 +74,7 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
         if hasattr(transformers, "GgufConfig"):  # else weights may stay packed
             of_file["quantization_config"] = transformers.GgufConfig(dequantize=True)
         try:
-            read = whole(transformers.AutoModelForCausalLM, alone, dtype="float32", **of_file)
+            model = load_complete(transformers.AutoModelForCausalLM, alone, dtype="float32", **of_file)
             tokenizer = transformers.AutoTokenizer.from_pretrained(alone, gguf_file="model.gguf")
         except ImportError as error:
             raise ValueError("a GGUF file needs libraries of its own: pip install 'mitigate[gguf]'") from error
@@ -85,10 +84,10 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
                 f"{file} is damaged, or a GGUF file that transformers does not read ({type(error).__name__}: {why}); "
                 "give another one, or the model in the Hugging Face format"
             ) from error
-        if hasattr(read.config, "quantization_config"):  # a model that was quantised is not saved
-            del read.config.quantization_config
-            read.hf_quantizer = None
-        read.save_pretrained(Path(part, "model"))
+        if hasattr(model.config, "quantization_config"):  # a model that was quantised is not saved
+            del model.config.quantization_config
+            model.hf_quantizer = None
+        model.save_pretrained(Path(part, "model"))
         tokenizer.save_pretrained(Path(part, "model"))
         with suppress(OSError):  # another process was first
             Path(part, "model").rename(folder)
@@ -111,7 +110,7 @@ def _from_hub(name: str, revision: str | None) -> Path:
         ) from error
 
 
-def opened(kind: Any, folder: Path, **options: Any) -> Any:
+def load_model(kind: Any, folder: Path, **options: Any) -> Any:
     """The model of a folder in float32, by a class of transformers such as AutoModelForCausalLM. Raises ValueError for
     a model that needs code of its own or pickled weights, and ValueError or OSError for a damaged one."""
     if not any(folder.glob(WEIGHTS)):
@@ -119,19 +118,19 @@ def opened(kind: Any, folder: Path, **options: Any) -> Any:
             f"{folder} has no model.safetensors; weights in a pickle, such as pytorch_model.bin, are not read, since a "
             "pickle can run code: save them again (transformers: model.save_pretrained), where you trust them"
         )
-    return whole(kind, folder, use_safetensors=True, dtype="float32", **options)
+    return load_complete(kind, folder, use_safetensors=True, dtype="float32", **options)
 
 
-def whole(kind: Any, folder: Path | str, **options: Any) -> Any:
-    """The same of a folder or a name, where transformers would draw weights that are not there. Raises ValueError
-    instead."""
-    model, found = without_code(kind, folder, output_loading_info=True, **options)
-    if absent := sorted(found["missing_keys"]):
+def load_complete(kind: Any, folder: Path | str, **options: Any) -> Any:
+    """Load a folder or a name as load_without_code does. Raises ValueError where weights are missing, which
+    transformers would draw at random."""
+    model, info = load_without_code(kind, folder, output_loading_info=True, **options)
+    if absent := sorted(info["missing_keys"]):
         raise ValueError(f"the weights in {folder} lack {', '.join(absent)[:200]}; {ANEW}")
     return model
 
 
-def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
+def load_without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
     """Load a folder or a name with a class of transformers, without running code that comes with it. Raises
     ValueError where the model needs its own code, and for damaged files."""
     try:

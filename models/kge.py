@@ -64,8 +64,7 @@ class TransE(DotProduct):
 
 
 class DistMult(DotProduct):
-    """DistMult (Yang et al. 2015), sum of head * relation * tail: a relation scales each dimension. The score does not
-    tell head from tail."""
+    """DistMult (Yang et al. 2015), sum of head * relation * tail: a relation scales each dimension. It is symmetric."""
 
     def transform_heads(self, heads: Tensor, relations: Tensor) -> Tensor:
         return heads * relations
@@ -236,9 +235,8 @@ def filtered_ranks(
         for chosen in keys.argsort().split(max(1, cells // num_entities)):  # the triples of a query stand together
             queries, query = keys[chosen].unique(return_inverse=True)  # (queries,), and for each triple its place there
             heads, relations, tails = triples[torch.empty_like(queries).scatter_(0, query, chosen)].T  # of one triple
-            # (queries, entities)
             scores = network.score_heads(relations, tails) if given == 2 else network.score_tails(heads, relations)
-            target_scores = scores[query, targets[chosen]]
+            target_scores = scores[query, targets[chosen]]  # (chosen,) of scores (queries, entities)
             if not scores.sum(1).isfinite().all():  # a pass of its own over all cells would take a quarter of the time
                 raise FloatingPointError("a score is not a finite number")
             # Leave out the known answers of each query: those from `start` in `answers`, `count` of them.

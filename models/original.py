@@ -17,8 +17,7 @@ HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
 ZIP = b"PK\x03\x04"  # how a file of torch begins since 1.6, which may be a TorchScript program
 WANTED = "give the path of the original COMeT's conceptnet_pretrained_model.pickle (model.init=FILE)"
-PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at
-
+PAD = 0  # the original pads with GPT-1's token 0 ("."), so nothing attends to it
 THEIRS = {"w": "weight", "g": "weight", "b": "bias"}  # names of parameters, and those of Hugging Face
 
 
@@ -39,17 +38,17 @@ def load(
     Such a checkpoint was trained in the fixed slots; with relations in words, as a relation's slot of five tokens
     tells: for relations as tokens the original makes it one token wide, so that there are 27 positions.
     Raises ValueError when the two do not have the same words, or the file is no such checkpoint."""
-    found = _unpickle(Path(checkpoint))
-    if not isinstance(found, dict) or not {"state_dict", "vocab"} <= found.keys():
+    content = _unpickle(Path(checkpoint))
+    if not isinstance(content, dict) or not {"state_dict", "vocab"} <= content.keys():
         raise ValueError(f"{checkpoint} is not of the original COMeT: it has no state_dict and vocab; {WANTED}")
     try:
-        decoder = _decoder(Path(checkpoint), found, dropout)
-        end = found["vocab"]["<END>"]
+        decoder = _decoder(Path(checkpoint), content, dropout)
+        end = content["vocab"]["<END>"]
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ZeroDivisionError) as error:
         raise ValueError(
             f"{checkpoint} is not of the original COMeT: it has other tensors or words; {WANTED}"
         ) from error
-    vocab, tokenizer = found["vocab"], open_tokenizer(folder)
+    vocab, tokenizer = content["vocab"], open_tokenizer(folder)
     special = sorted((token for token in vocab if tokenizer.token_to_id(token) is None), key=vocab.__getitem__)
     encoding = Encoding(tokenizer, start=None, end=end, pad=PAD)
     encoding.add(special)
@@ -59,13 +58,13 @@ def load(
     return Comet(decoder, encoding, layout, relation).eval()
 
 
-def _decoder(checkpoint: Path, found: dict[str, Any], dropout: float) -> Decoder:
+def _decoder(checkpoint: Path, content: dict[str, Any], dropout: float) -> Decoder:
     """The network of a checkpoint's state_dict, whose matrices are convolutions of width 1, (1, in, out)."""
     stored = {}
-    for name, tensor in found["state_dict"].items():
+    for name, tensor in content["state_dict"].items():
         module, parameter = name.removeprefix("module.").rsplit(".", 1)
         stored[f"{module}.{THEIRS.get(parameter, parameter)}"] = tensor[0] if tensor.ndim == 3 else tensor
-    table, vocab_size = stored["transformer.embed.weight"], len(found["vocab"])
+    table, vocab_size = stored["transformer.embed.weight"], len(content["vocab"])
     if len(table) - vocab_size != POSITIONS:
         raise ValueError(
             f"{checkpoint} has {len(table) - vocab_size} positions; those that can be read have {POSITIONS}, for heads "

@@ -8,6 +8,7 @@ compact form, an eighth of its size."""
 
 import shutil
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,9 @@ class PieceReader:
         self.start, self.end, self.unknown = ids
 
     def __call__(self, phrases: Sequence[str]) -> list[list[int]]:
-        """The pieces of each phrase; of one that has none, that it is unknown."""
-        found = self.tokenizer.encode_batch_fast(list(phrases), add_special_tokens=False)
-        return [encoded.ids or [self.unknown] for encoded in found]
+        """The pieces of each phrase; [UNK] for a phrase without any."""
+        encodings = self.tokenizer.encode_batch_fast(list(phrases), add_special_tokens=False)
+        return [encoding.ids or [self.unknown] for encoding in encodings]
 
 
 class MeanOfWords(nn.Module):
@@ -62,9 +63,9 @@ class MeanOfWords(nn.Module):
         self.project = nn.Linear(vectors.shape[1], width)
 
     def forward(self, phrases: Sequence[Sequence[int]]) -> Tensor:
-        lengths = torch.tensor([len(pieces) for pieces in phrases])
-        together = torch.tensor([piece for pieces in phrases for piece in pieces])
-        means = self.words(together, lengths.cumsum(0) - lengths)
+        lengths = torch.tensor([len(pieces) for pieces in phrases])  # (n,)
+        pieces = torch.tensor(list(chain.from_iterable(phrases)))
+        means = self.words(pieces, lengths.cumsum(0) - lengths)  # (n, the encoder's width)
         return torch.tanh(self.project(self.dropout(means)))
 
 
@@ -116,18 +117,18 @@ class Bilinear(nn.Module):
             raise ValueError(
                 f"relations {', '.join(unknown)} are unknown to this network; known are {', '.join(self.relations)}"
             )
-        found = np.zeros(len(relations), dtype=np.float32)
+        logits = np.zeros(len(relations), dtype=np.float32)
         if not len(relations):
-            return found
+            return logits
         distinct = list(dict.fromkeys([*heads, *tails]))
-        place = {phrase: i for i, phrase in enumerate(distinct)}
-        vectors = self.vectors(self.phrases.encode(distinct)).numpy()
-        first, second = (np.array([place[phrase] for phrase in column]) for column in (heads, tails))
-        named = np.array(relations)
+        index = {phrase: i for i, phrase in enumerate(distinct)}
+        vectors = self.vectors(self.phrases.encode(distinct)).numpy()  # (distinct, width + 1)
+        head, tail = (np.array([index[phrase] for phrase in column]) for column in (heads, tails))  # (n,) each
+        names = np.array(relations)
         for relation, matrix in zip(self.relations, self.matrices.float().numpy(), strict=True):
-            rows = np.flatnonzero(named == relation)
-            found[rows] = (vectors[first[rows]] @ matrix * vectors[second[rows]]).sum(1)
-        return found
+            rows = np.flatnonzero(names == relation)
+            logits[rows] = (vectors[head[rows]] @ matrix * vectors[tail[rows]]).sum(1)
+        return logits
 
     @torch.no_grad()
     def shift(self, by: float) -> None:
@@ -168,8 +169,7 @@ class Average:
         self.members, self.by, self.relations = members, by, members[0].relations
 
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
-        """The logits of n triples, (n,) float32: above 0 is valid. Raises ValueError for a relation that was not in
-        training."""
+        """The logits of n triples, (n,) float32: above 0 is valid. Raises ValueError for an unknown relation."""
         logits = np.stack([member.logits(heads, relations, tails) for member in self.members])
         return logits.mean(0) + np.float32(self.by)
 
@@ -178,8 +178,7 @@ class Average:
         self.by += by
 
     def save(self, folder: Path, made_of: Path) -> None:
-        """Write the shift and the members, from their folders in made_of: minilm's folder as it is, words' network
-        compact."""
+        """Write the shift and the members: the folder of minilm in made_of as it is, the network of words compact."""
         shutil.copytree(made_of / "minilm", folder / "minilm")
         save_compact(self.members[MEMBERS.index("words")], folder / "words")
         write_facts(folder / CONFIG, {"average": MEMBERS, "shift": self.by})

@@ -1,10 +1,11 @@
-"""Facts, tensors and hashes of files; errors name a file that is absent, cut short or of another network. And where
-the files of all-MiniLM-L6-v2 are."""
+"""Facts, tensors and hashes of files, with errors that name a file that is absent, cut short or of another network; and
+the folder of all-MiniLM-L6-v2."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from safetensors import SafetensorError
 
 if TYPE_CHECKING:
     from torch import Tensor
-from importlib.util import find_spec
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 ANEW = "copy its folder again, or train the model again"
@@ -70,10 +70,10 @@ def load_trained(network: Any, path: Path) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal digits. It is computed once for as long as size, inode and times
-    stay as they are: each network that stands on the encoder asks for that of its 90 MB."""
-    now = path.stat()
-    return _sha256(path.resolve(), now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns)
+    """The SHA-256 of a file's content, in hexadecimal digits. It is cached for as long as size, inode and times stay as
+    they are, since each network on top of the encoder needs that of the encoder's 90 MB."""
+    stat = path.stat()
+    return _sha256(path.resolve(), stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
 @cache
@@ -117,6 +117,6 @@ def minilm_folder(folder: Path | None = None) -> Path:
         path = Path(folder) / name
         if not path.is_file():
             raise FileNotFoundError(f"{path} is missing; give the folder of a copy of all-MiniLM-L6-v2")
-        if (found := sha256_of(path)) != expected:
-            raise ValueError(f"{path} has SHA-256 {found}, not {expected}: it is damaged or of another revision")
+        if (sha256 := sha256_of(path)) != expected:
+            raise ValueError(f"{path} has SHA-256 {sha256}, not {expected}: it is damaged or of another revision")
     return Path(folder)

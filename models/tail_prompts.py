@@ -17,34 +17,31 @@ HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 Layout = Literal["packed", "comet"]
 """The positions of a text's parts: one after the other, or in the fixed slots of the original (the relation at 10, the
 tail at 15), whose gaps are padding that no row attends to. There, the first token of a tail is predicted from the last
-place of the relation's slot, padding or not."""
-
+position of the relation's slot, padding or not."""
 
 TAGS = NEUTRAL_TAG, POLARISED_TAG = "<neutral>", "<polarised>"
 """Control tokens before the head of a prompt, for a generator that was trained with them (Korbak et al. 2023)."""
 
 
-class Regimen(NamedTuple):
-    """The layout, wording and control tokens that a COMeT is trained and prompted with."""
+class PromptFormat(NamedTuple):
+    """The layout, wording and control tokens of the prompts that a COMeT is trained and probed with."""
 
     layout: Layout = "packed"
     relation: str = "phrase"  # which wording of relations: known here by its name only
-    tags: str | None = None  # regular expression of the heads that have a control token before them; None: no heads
+    tags: str | None = None  # regular expression of the heads with a control token before them; None: no heads
 
 
 def tagged(heads: Sequence[str], tags: str | None) -> Sequence[str]:
-    """Heads as prompts have them: after the neutral control token, unless they have one already, or are none of those
-    that were trained with one."""
+    """Heads as prompts have them: those that match `tags` after the neutral control token, unless they have one."""
     if tags is None:
         return heads
-    begins = re.compile(tags).search
-    return [f"{NEUTRAL_TAG} {head}" if not head.startswith(TAGS) and begins(head) else head for head in heads]
+    matches = re.compile(tags).search
+    return [f"{NEUTRAL_TAG} {head}" if not head.startswith(TAGS) and matches(head) else head for head in heads]
 
 
 def as_trained(folder: Path, **wanted: str | None) -> dict[str, str | None]:
-    """Values that a COMeT was trained with by the config.json of its folder, else what is wanted.
-
-    Raises ValueError where the COMeT was trained with something else."""
+    """The values that the COMeT of a folder was trained with, by its config.json; the wanted ones where it has none.
+    Raises ValueError where another value than that of its training is wanted."""
     path = folder / CONFIG  # which the folder of a mere tokenizer may lack
     config = read_facts(path) if path.is_file() else {}
     trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
@@ -57,15 +54,15 @@ def as_trained(folder: Path, **wanted: str | None) -> dict[str, str | None]:
     return wanted | trained
 
 
-def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
-    """The layout and wording for prompts to the model of a Hugging Face folder: for a COMeT those of its training, from
-    its config.json; for another language model the given ones.
+def read_prompt_format(folder: Path, layout: Layout | None = None, relation: str | None = None) -> PromptFormat:
+    """The format of prompts to the model of a Hugging Face folder: for a COMeT that of its training, by its
+    config.json; for another language model the given layout and wording.
 
     Raises ValueError for an unknown layout, and for a layout or wording that the COMeT was not trained with."""
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
-    found: dict[str, Any] = as_trained(folder, layout=layout, relation=relation, tags=None)
-    return Regimen(**{name: value for name, value in found.items() if value is not None})
+    fields: dict[str, Any] = as_trained(folder, layout=layout, relation=relation, tags=None)
+    return PromptFormat(**{name: value for name, value in fields.items() if value is not None})
 
 
 class Beam(NamedTuple):
@@ -100,7 +97,7 @@ class Encoding:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, lower-cased if the tokenizer does so."""
-        return [found.ids for found in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [encoded.ids for encoded in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Clean text; start, end and padding are left out."""
@@ -156,10 +153,10 @@ def open_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _id(tokenizer: Tokenizer, token: str) -> int:
-    found = tokenizer.token_to_id(token)
-    if found is None:
+    number = tokenizer.token_to_id(token)
+    if number is None:
         raise ValueError(f"the tokenizer has no token {token!r}, which its config names")
-    return found
+    return number
 
 
 def _named(config: dict, role: str) -> str | None:

@@ -28,7 +28,7 @@ from transformers import (
 )
 
 from mitigate.models.comet import Comet
-from mitigate.models.decoder import UNSEEN, Decoder, DecoderConfig
+from mitigate.models.decoder import MASKED, Decoder, DecoderConfig
 from mitigate.models.stored_tensors import minilm_folder
 from mitigate.models.tail_prompts import Encoding, Layout
 
@@ -193,7 +193,7 @@ class TextsApart:
 
     def _alone(self, query: Tensor, key: Tensor, value: Tensor, unseen: Tensor) -> Tensor:
         length = len(query)
-        bias = torch.full((length, length), UNSEEN).triu(1) + UNSEEN * unseen
+        bias = torch.full((length, length), MASKED).triu(1) + MASKED * unseen
         query, key, value = (rows.transpose(0, 1) for rows in (query, key, value))
         return F.scaled_dot_product_attention(query, key, value, attn_mask=bias.to(query.dtype)).transpose(0, 1)
 

@@ -23,11 +23,11 @@ from transformers import (
 )
 
 from mitigate.models.comet import Comet
-from mitigate.models.decoder import Decoder, DecoderConfig, Kind
+from mitigate.models.decoder import Decoder, DecoderConfig, Kind, Padded
 from mitigate.models.encoder import load_encoder, mean_states
 from mitigate.models.hf import LanguageModel
 from mitigate.models.stored_tensors import minilm_folder
-from mitigate.models.tail_prompts import Encoding, regimen
+from mitigate.models.tail_prompts import Encoding, read_prompt_format
 from mitigate.train.base_model import class_of
 
 
@@ -51,7 +51,7 @@ def test_prompts_and_tails_are_cut_and_slots_of_the_original_are_padded(comet: C
     slotted = Comet(comet.decoder, comet.encoding, "comet").eval()
     (prompt,) = slotted.prompts(["lawyer"], ["is capable of"])
     assert words(slotted, prompt) == " ".join(["lawyer", *["[PAD]"] * 9, "is", "capable", "of", *["[PAD]"] * 2])
-    assert slotted.unseen == 0
+    assert slotted.masked_token == 0
     one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
     torch.testing.assert_close(two[:2], one)
 
@@ -65,7 +65,7 @@ def test_a_saved_comet_is_the_same_comet_and_knows_how_it_was_trained(comet: Com
     assert again.prompts(["nurse"], ["wants"]) == comet.prompts(["nurse"], ["wants"])
     Comet(comet.decoder, comet.encoding, "comet", "words").save(tmp_path)
     for asked in ({}, {"layout": "comet"}, {"relation": "words", "layout": None}):
-        assert regimen(tmp_path, **asked) == ("comet", "words", None)
+        assert read_prompt_format(tmp_path, **asked) == ("comet", "words", None)
     assert Comet.load(tmp_path).relation == "words"
     other = "relation=phrase, but the COMeT in .* was trained with model.relation=words"
     refuses(ValueError, other, Comet.load, tmp_path, relation="phrase")
@@ -183,8 +183,8 @@ def test_parts_of_a_prompt_to_gpt2_are_words_of_their_own(tmp_path: Path) -> Non
     (prompt,), (tail,) = comet.prompts(["the nurses"], ["walk"]), comet.tails(["well daily"])
     assert comet.decode([*prompt, *tail]) == "the nurses walk well daily"
     comet.save(tmp_path / "comet")
-    again, tokenizer = Comet.load(tmp_path / "comet"), AutoTokenizer.from_pretrained(tmp_path / "comet")
-    assert again.prompts(["the nurses"], ["walk"]) == [prompt]
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "comet")
+    assert Comet.load(tmp_path / "comet").prompts(["the nurses"], ["walk"]) == [prompt]
     assert tokenizer("the nurses walk well daily")["input_ids"] == [*prompt, *tail[:-1]]
     (tmp_path / "gpt2" / "tokenizer.json").write_text("{")
     refuses(ValueError, "tokenizer.json is absent or damaged .*; copy its folder again", Comet.load, tmp_path / "gpt2")
@@ -204,23 +204,14 @@ def test_means_are_of_a_texts_own_tokens(layers: tuple[int, ...]) -> None:
         torch.testing.assert_close(means, torch.stack(wanted), atol=1e-5, rtol=0)
 
 
-class SeeAll:
-    """Attention without a mask, for one text: what the encoder does."""
-
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        weights = torch.einsum("qhw,khw->hqk", query, key) / query.shape[-1] ** 0.5
-        return torch.einsum("hqk,khw->qhw", weights.softmax(-1), value)
-
-
 def test_the_decoder_starts_as_the_encoder() -> None:
     """With the mask taken away it gives the encoder's own states."""
     tokens = torch.tensor([101, 5160, 2003, 5214, 1997, 102])
     decoder = Decoder.from_encoder(minilm_folder()).eval()
     encoder = load_encoder(minilm_folder())
     with torch.no_grad():
-        ours = decoder(tokens, torch.arange(6), SeeAll())
+        ours = decoder(tokens, torch.arange(6), Padded(1, 0.0, torch.ones(1, 6, 6)))
         theirs = encoder(tokens[None]).last_hidden_state[0]
-    assert isinstance(decoder, Decoder)
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=0)
 
 
@@ -236,12 +227,8 @@ def test_a_missing_encoder_and_other_weights_are_named(tmp_path: Path, monkeypat
         minilm_folder(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def encoding() -> Encoding:
-    return Encoding.of_encoder(minilm_folder())
-
-
-def test_a_text_is_lower_cased_and_gets_no_tokens_added_and_special_tokens_are_not_decoded(encoding: Encoding) -> None:
+def test_a_text_is_lower_cased_and_gets_no_tokens_added_and_special_tokens_are_not_decoded() -> None:
+    encoding = Encoding.of_encoder(minilm_folder())
     ids = encoding.encode(["Win a CASE", ""])
     assert [encoding.tokenizer.id_to_token(i) for i in ids[0]] == ["win", "a", "case"]
     assert ids[1] == []

@@ -85,7 +85,7 @@ def test_plain_transformers_opens_what_the_file_holds(numbers: str, llama: Path,
     ours, theirs = (AutoTokenizer.from_pretrained(place) for place in (folder, llama))
     assert ours(text)["input_ids"] == theirs(text)["input_ids"]
     assert (ours.eos_token, ours.chat_template) == ("<|im_end|>", theirs.chat_template)
-    monkeypatch.setattr(hub, "whole", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(hub, "load_complete", lambda *_: pytest.fail("read again"))
     assert hub.locate(str(file), seq2seq=False, cache=tmp_path / "cache") == folder
 
 

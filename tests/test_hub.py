@@ -56,10 +56,8 @@ def test_a_revision_is_looked_for_and_its_commit_is_in_the_provenance(tmp_path, 
 def test_a_cache_that_holds_the_tokenizer_alone_is_completed(tmp_path, monkeypatch):
     cached, complete = tmp_path / "cached", save_llama(tmp_path / "complete", TEXTS)
     shutil.copytree(complete, cached, ignore=shutil.ignore_patterns("*.safetensors"))
-    offline_first = {True: str(cached), False: str(complete)}
-    monkeypatch.setattr(
-        hub, "snapshot_download", lambda *_, local_files_only=False, **__: offline_first[local_files_only]
-    )
+    folders = {True: cached, False: complete}  # by local_files_only
+    monkeypatch.setattr(hub, "snapshot_download", lambda _, local_files_only=False, **how: folders[local_files_only])
     assert hub.locate("me/small", seq2seq=False) == complete
     refuses(ValueError, "has no model.safetensors; weights in a pickle", LanguageModel.load, cached)
 

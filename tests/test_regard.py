@@ -139,7 +139,7 @@ def test_permuted_columns_give_the_same_labels(tmp_path):
     "names", [["LABEL_0", "LABEL_1", "LABEL_2"], ["negative", "positive"], ["negative", "neutral", "positive", "pos"]]
 )
 def test_labels_that_cannot_be_read_are_refused_with_their_names(names):
-    message = f"labels are {', '.join(names)}; wanted are negative, neutral, positive"
+    message = f"labels are {', '.join(names)}; they must be negative, neutral, positive"
     refuses(ValueError, message, columns, dict(enumerate(names)))
 
 

@@ -9,7 +9,7 @@ from shown_steps import Page
 from small_models import save_llama, save_neox
 
 from mitigate.errors import whole_sentences
-from mitigate.models.beam import drawn
+from mitigate.models.beam import sample_tokens
 from mitigate.models.hf import LanguageModel
 from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, chances_of, is_refusal, sample_stories, story_of
@@ -40,10 +40,10 @@ def small_parts(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_number_that_is_drawn_decides_the_token_and_is_a_prompts_own() -> None:
     logits = torch.log(torch.tensor([[0.1, 0.5, 0.05, 0.35]] * 4))
     chances = torch.tensor([0.0, 0.51, 0.86, 0.96])
-    assert drawn(logits, chances, 1.0, 0).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
-    assert drawn(logits, chances, 1.0, 2).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
-    assert drawn(logits, chances, 0.01, 0).tolist() == [1, 1, 1, 1]
-    assert drawn(logits, torch.ones(4), 1.0, 0).tolist() == [2, 2, 2, 2]
+    assert sample_tokens(logits, chances, 1.0, 0).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
+    assert sample_tokens(logits, chances, 1.0, 2).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
+    assert sample_tokens(logits, chances, 0.01, 0).tolist() == [1, 1, 1, 1]
+    assert sample_tokens(logits, torch.ones(4), 1.0, 0).tolist() == [2, 2, 2, 2]
     first, again, other = (chances_of(prompt, HOW) for prompt in ("a nurse", "a nurse", "a judge"))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)

@@ -105,7 +105,7 @@ def test_a_folder_is_opened_as_what_was_trained(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "saved" / "config.json").read_text())
     assert (config["comet_relation"], "comet_layout" in config) == ("words", False)
     start = open_generator(tmp_path / "saved")
-    assert (start.code, start.regimen.relation) == (LanguageModel.load, "words")
+    assert (start.code, start.prompt_format.relation) == (LanguageModel.load, "words")
     assert same(start.load(), model)
     with pytest.raises(MitigateError, match="trained with model.relation=words; give that, or null"):
         open_generator(tmp_path / "saved", relation="phrase")

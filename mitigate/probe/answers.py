@@ -13,7 +13,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.finished import FinishedRun
-from mitigate.models.tail_prompts import regimen
+from mitigate.models.tail_prompts import read_prompt_format
 from mitigate.score.base import identified
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import NOTHING_CACHED
@@ -114,7 +114,7 @@ class Answers:
             raise MitigateError(f"{fault}. {ALLOWED}.")
         try:
             model: Any = class_of(folder).load(folder)
-            wording = regimen(folder).relation
+            wording = read_prompt_format(folder).relation
         except (ValueError, OSError, KeyError) as error:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":

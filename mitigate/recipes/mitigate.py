@@ -254,7 +254,7 @@ def _start(config: Config, policy: Policy, corpus: Corpus, settings: Settings, w
         raise MitigateError(
             f"policy={policy.name} adds tokens to the vocabulary, which adapters do not train; set model.lora.rank=0"
         )
-    if needs_of(policy) == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
+    if needs_of(policy) == "contrast" and (policy.tags() if train else start.prompt_format.tags) is None:
         raise MitigateError(
             f"policy={policy.name} needs a generator with control tokens: set policy=then "
             "policy@policy.first=tagged policy@policy.second=contrast, or train=false model.base=RUN/model of a run "
@@ -313,7 +313,7 @@ def _prompt(plan: Plan) -> str:
     relation = "CapableOf" if "CapableOf" in plan.relations else next(iter(plan.relations))
     target = plan.targets["target"][0]
     events = [] if plan.events is None else plan.events.filter(target=target, relation=relation)["head"].to_list()
-    tags = plan.policy.tags(plan.target_list) if plan.trains else plan.start.regimen.tags
+    tags = plan.policy.tags(plan.target_list) if plan.trains else plan.start.prompt_format.tags
     (head,) = tagged([[*events, target][0]], tags)
     text = f"{head} {plan.relations[relation]}"
     if form == "chat":

@@ -8,7 +8,7 @@ from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.models.stored_tensors import CONFIG, read_facts, sha256_of
-from mitigate.models.tail_prompts import RELATION_TOKENS, Layout, Regimen, regimen
+from mitigate.models.tail_prompts import RELATION_TOKENS, Layout, PromptFormat, read_prompt_format
 from mitigate.stages import digest_of_values
 from mitigate.words.relations import Relation, prompt_phrases
 
@@ -22,21 +22,21 @@ class Start:
     code: Callable[..., Any]  # loads it, given folder and options
     folder: Path
     weights: str  # a hash of its files
-    regimen: Regimen
+    prompt_format: PromptFormat
     options: Mapping[str, Any] = field(default_factory=dict)
     further: Sequence[Relation] = ()  # relations that it is prompted with besides COMeT's 34
     comet: bool = True  # whether it is prompted with COMeT's 34 at all
 
     @property
     def phrases(self) -> dict[str, str]:
-        """The text in its prompts for each relation, by name: in training, in the probe and on held-out triples."""
-        return prompt_phrases(self.regimen.relation, self.further, comet=self.comet)
+        """The wording of each relation in its prompts, by name: in training, in the probe and on held-out triples."""
+        return prompt_phrases(self.prompt_format.relation, self.further, comet=self.comet)
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that decides what it generates, wherever its files are."""
+        """A hash of everything that its output depends on, but not of where its files are."""
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
-        return digest_of_values(self.code, self.weights, self.regimen, options, self.further, self.comet)
+        return digest_of_values(self.code, self.weights, self.prompt_format, options, self.further, self.comet)
 
     def load(self) -> Any:
         """Load the model. Raises MitigateError where its files cannot be used."""
@@ -65,11 +65,11 @@ def find_start(
 
     Raises MitigateError where it was trained with other prompts, or cannot be prompted so."""
     try:
-        how = regimen(folder, layout, relation)
+        how = read_prompt_format(folder, layout, relation)
     except ValueError as error:
         raise MitigateError(str(error)) from error
-    prompt_phrases(how.relation, further, comet=comet)  # raises for a wording that there is not
-    if how.relation == "token" and not train and regimen(folder).relation != "token":
+    prompt_phrases(how.relation, further, comet=comet)  # raises for an unknown wording
+    if how.relation == "token" and not train and read_prompt_format(folder).relation != "token":
         raise MitigateError(
             "model.relation=token needs a token for each relation, and this model has none and is not trained here "
             "(train=false); set model.relation=phrase or model.relation=words"
@@ -81,15 +81,15 @@ def find_start(
 def check_distinct_relations(start: Start) -> None:
     """Raise MitigateError for further relations that have the same tokens in prompts as another relation: the model
     reads only the first few of a phrase. Loads the model if it has further relations."""
-    if not start.further or start.regimen.relation == "token":
+    if not start.further or start.prompt_format.relation == "token":
         return
     names: dict[tuple[int, ...], list[str]] = {}
     prompts = start.load().prompts(["a"] * len(start.phrases), list(start.phrases.values()))
     for name, prompt in zip(start.phrases, prompts, strict=True):
         names.setdefault(tuple(prompt), []).append(name)
     further = {relation.name for relation in start.further}
-    if same := [found for found in names.values() if len(found) > 1 and further & set(found)]:
-        listed = "; ".join(", ".join(f"{name} ({start.phrases[name]!r})" for name in found) for found in same)
+    if same := [group for group in names.values() if len(group) > 1 and further & set(group)]:
+        listed = "; ".join(", ".join(f"{name} ({start.phrases[name]!r})" for name in group) for group in same)
         raise MitigateError(
             f"these relations have phrases with the same first {RELATION_TOKENS} tokens, and the generator reads no "
             f"more: {listed}. Give them other phrases, or set model.relation=token, or with data=atomic words"
@@ -104,12 +104,11 @@ def origin_facts(start: Start) -> dict[str, str]:
 
 def _content(folder: Path, checkpoint: str | Path | None) -> str:
     """The hash of a model's files."""
-    here = [folder] if folder.is_file() else sorted(folder.iterdir())
-    files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
-    found = hashlib.sha256()
+    files = [folder] if folder.is_file() else [path for path in sorted(folder.iterdir()) if path.suffix in MODEL_FILES]
+    digest = hashlib.sha256()
     for path in [*files, Path(checkpoint)] if checkpoint else files:
-        found.update(f"{path.name} {sha256_of(path)}\n".encode())
-    return found.hexdigest()
+        digest.update(f"{path.name} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def class_of(folder: Path) -> Any:

@@ -55,8 +55,8 @@ def train_generator(
     devices and strategy, as launch.fit takes them. tags: of a ledger with control tokens (column `token`), the heads
     that get them (policy.tags).
 
-    Raises MitigateError where nothing is left to train on, for relations that the generator has no wording of, and
-    where the model cannot be trained."""
+    Raises MitigateError without training triples, for relations that the generator has no wording of, and for a model
+    that cannot be trained."""
     if checkpoints is None:
         with TemporaryDirectory() as folder:
             more: dict[str, Any] = {"fingerprint": fingerprint, "log": log, "where": where, "tags": tags}
@@ -66,7 +66,7 @@ def train_generator(
     is_comet = isinstance(generator, Comet)
     if not is_comet and not isinstance(generator, OF_TRANSFORMERS):
         raise MitigateError(f"{type(generator).__name__} cannot be trained; start from a COMeT, or model=hf or seq2seq")
-    if start.regimen.relation == "token":
+    if start.prompt_format.relation == "token":
         generator.add(list(start.phrases.values()))
     if tags is not None:
         generator.add(TAGS)
@@ -107,7 +107,7 @@ def check_training(start: Start, *, strategy: str, **_: Any) -> None:
     if start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NO_PEFT)
-        if start.regimen.relation == "token":
+        if start.prompt_format.relation == "token":
             raise MitigateError(
                 "model.relation=token adds tokens to the vocabulary, which adapters do not train; set "
                 "model.relation=phrase, words or name, or model.lora.rank=0"
@@ -117,7 +117,7 @@ def check_training(start: Start, *, strategy: str, **_: Any) -> None:
 def trained(start: Start, model: Path, digest: str) -> Start:
     """The generator that train_generator saved in a folder; digest: a hash of the folder."""
     code = start.code if start.code in [kind.load for kind in OF_TRANSFORMERS] else Comet.load
-    return Start(code, model, digest, start.regimen, further=start.further, comet=start.comet)
+    return Start(code, model, digest, start.prompt_format, further=start.further, comet=start.comet)
 
 
 def examples(rows: pl.DataFrame, wordings: Mapping[str, str]) -> Examples:
@@ -212,8 +212,7 @@ def train_on_sentences(
 
     ledger: what apply_policy returns. checkpoints: a folder from which a killed training resumes if it holds one of
     this fingerprint. how: fingerprint, accelerator and log, as fit_module takes them. The perplexity is that of the dev
-    texts, per token, None without any. Raises MitigateError where nothing is left to train on, and where the checkpoint
-    is of another training."""
+    texts, None without any. Raises MitigateError where no text is left, and for a checkpoint of another training."""
     rows = ledger.filter(pl.col("weight") > 0, "valid")
     generator = as_language_model(start.load())
     generator.begin_training()
@@ -229,8 +228,7 @@ def train_on_sentences(
 
 
 def as_language_model(loaded: Any) -> LanguageModel:
-    """Return a loaded model as one that continues any text: the decoder of a COMeT is a language model once it is saved
-    as one."""
+    """Return a loaded model as one that continues any text. A COMeT becomes one when it is saved and loaded again."""
     if isinstance(loaded, LanguageModel):
         return loaded
     with TemporaryDirectory(prefix="mitigate-") as folder:
