@@ -8,7 +8,7 @@ trained is the COMET of Hwang et al. (2021)."""
 import hashlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import fields
 from functools import partial
 from inspect import signature
@@ -336,6 +336,12 @@ class CachedReading:
             self.cache.cross_attention_cache.batch_select_indices(rows)
             self.encoded, self.prompts = self.encoded[rows], prompts
 
+    def fork(self) -> Self:
+        """A copy with a cache of its own, which shares the model."""
+        forked = copy(self)
+        forked.cache = deepcopy(self.cache)
+        return forked
+
     def read(self, tokens: Tensor) -> Tensor:
         """Read more tokens (rows, length) of each text; return the logits (rows, vocab_size) after them."""
         inputs: dict[str, Any] = {"input_ids": tokens, CACHE: self.cache, "use_cache": True}
@@ -481,13 +487,13 @@ class AnswerProbabilities:
         if shared:
             begun.read(torch.tensor([shared], device=self.model.device))
         for batch in token_batches([len(prompt) - len(shared) for prompt in prompts], one_length=True):
-            reading, rows = deepcopy(begun), torch.zeros(len(batch), dtype=torch.long, device=self.model.device)
+            reading, rows = begun.fork(), torch.zeros(len(batch), dtype=torch.long, device=self.model.device)
             if shared:
                 reading.keep(rows)
             tokens = torch.tensor([prompts[row][len(shared) :] for row in batch], device=self.model.device)
             first = reading.read(tokens).float().log_softmax(-1)  # (batch, vocab_size)
             for column, (token, *others) in enumerate(tails):
-                log_prob, after = first[:, token], deepcopy(reading) if others else reading
+                log_prob, after = first[:, token], reading.fork() if others else reading
                 for following in others:
                     logits = after.read(rows[:, None] + token).float()
                     log_prob, token = log_prob + logits.log_softmax(-1)[:, following], following
