@@ -31,7 +31,7 @@ from mitigate.files import as_json, digest_of, digest_of_file, read_sealed, seal
 from mitigate.progress import notice
 
 STORE = ".stages"  # beside the run folders
-OWN = ".own"  # in a run folder: results of a user's own code without a version, which no other process uses
+OWN = ".own"  # in a run folder: results of a user's own code without a version
 RECORD = "record.json"  # of an entry of the store, written last: hashes of its files, time and memory
 SCRATCH = ("checkpoints", "parts")  # folders of an entry, removed when it is complete
 SETTINGS, MANIFEST = "config.yaml", "manifest.json"  # of a run

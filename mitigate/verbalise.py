@@ -1,7 +1,5 @@
 """Sentences from triples: head, the relation's phrase, tail; with their demographic words masked, so that a scorer
-labels the sentence for any person.
-
-Independent of scorers and policies."""
+labels the sentence for any person."""
 
 from collections.abc import Iterable
 from typing import Literal

@@ -3,8 +3,7 @@ the bilinear model of Li et al. (2016), "Commonsense Knowledge Base Completion".
 
 A phrase encoder has `encode(phrases)`, and, called with n phrases so encoded, gives (n, width). There are two: the mean
 of words' vectors, as in Bilinear AVG of Li et al., and the mean token state of all-MiniLM-L6-v2, which is not trained
-further. The classifier averages the logits of both, which err on different triples; the one that reads words has a
-compact form, an eighth of its size."""
+further. The classifier averages the logits of both, which err on different triples."""
 
 import shutil
 from collections.abc import Sequence

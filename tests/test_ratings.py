@@ -118,7 +118,7 @@ def test_labels_beside_sentences_and_validity_in_either_form(tmp_path: Path, qua
 @pytest.mark.parametrize(
     ("files", "fault"),
     [
-        (("x\ny\n", "1\n"), "b.txt has 1 label for 2 sentences; expected one for each"),
+        (("x\ny\n", "1\n"), "b.txt has 1 label; expected one for each of 2"),
         (("x\ny\n", "1\n0\n"), "labels other than 1, 2, 3:\n.*b.txt:2: '0'"),
         (("x\n", "1\n", "3\n"), "labels other than 1, 0:\n.*q.txt:1: '3'"),
         (("x\ny\ny\n", "1\n1\n1\n", "1\n0\n2\n"), "q.txt:2: '0'"),

@@ -48,12 +48,9 @@ ASSERTION = (
 )
 
 
-def load(
-    root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error", dry_run: bool = False
-) -> Loaded:
-    """The four splits as one table. A user's file with one of these names is used unchecked. dry_run: raise
-    MitigateError in place of a download."""
-    return _of_splits(find(root, cache) or _download(Path(cache or ".") / FOLDER, dry_run), SPLITS, on_bad_line)
+def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
+    """The four splits as one table. A user's file with one of these names is used unchecked."""
+    return _of_splits(find(root, cache) or _download(Path(cache or ".") / FOLDER), SPLITS, on_bad_line)
 
 
 def sample() -> Loaded:
@@ -103,14 +100,10 @@ def find(root: str | None, cache: str | None) -> Path | None:
     return in_cache if all((in_cache / name).is_file() for name in SPLITS) else None
 
 
-def _download(folder: Path, dry_run: bool) -> Path:
+def _download(folder: Path) -> Path:
     """Download missing files into the folder, check them, and unpack them."""
     for name in (name for name in SPLITS if not (folder / name).is_file()):
         url = URL.format(name=name)
-        if dry_run:
-            raise MitigateError(
-                f"{name} is not on this machine, and dry_run=true downloads no data; without it, {url} is downloaded"
-            )
         try:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))
         except Exception as error:  # requests raises many kinds; all mean that the file did not come
@@ -141,7 +134,7 @@ def sha256_of_triples(triples: pl.DataFrame) -> str:
 def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines), lines
     EXPECTED. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are repeats, and count each; audits
-    read the senses (head_sense, tail_sense). Nine lines of ten are in other languages: counted, not parsed."""
+    read the senses (head_sense, tail_sense)."""
     place = path_of(path, "conceptnet")
     if not next(blocks_of(place)).content.startswith(b"/a/"):
         raise MitigateError(
@@ -290,8 +283,7 @@ def hold_out(triples: pl.DataFrame, share: float) -> tuple[pl.DataFrame, str]:
 
 
 def sample_triples() -> pl.DataFrame:
-    """Return the sample corpus, columns TRIPLES, with the splits train, dev, dev2 and test. It is small and was written
-    for demonstrations: figures of it are not findings."""
+    """Return the sample corpus, written for demonstrations: columns TRIPLES, splits train, dev, dev2 and test."""
     return sample().rows
 
 

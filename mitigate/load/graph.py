@@ -176,8 +176,7 @@ def published(
                 files = {Path(one.name).name: packed.extractfile(one) for one in packed if one.isreg()}
                 contents = {name: member.read() for name in FILES if (member := files[name])}
         except (OSError, EOFError, KeyError, tarfile.TarError, zlib.error) as error:
-            lacks = f"is damaged or lacks one of {', '.join(FILES)} ({error})"
-            raise MitigateError(f"{place / archive} {lacks}; get it again from {upstream}") from error
+            raise MitigateError(f"{place / archive} is damaged ({error}); get it again from {upstream}") from error
     schema = dict.fromkeys([*NAMES, "more"], pl.String)
     lenient: dict[str, Any] = {"extra_columns": "ignore", "missing_columns": "insert", "quote_char": None}
     splits, notices = dict[str, Sequence[Triple]](), list[str]()

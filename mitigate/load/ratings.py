@@ -61,7 +61,7 @@ def read_answers(
         wanted = {name: Column(names, optional=name in (STATUS, "quality")) for name, names in COLUMNS.items()}
         for name in ("label", "quality"):
             chosen = [each for each in layout.lower if each.startswith(name + CHOICE)]
-            wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen), booleans=True)
+            wanted[name] = replace(wanted[name], optional=wanted[name].optional or bool(chosen))
             wanted |= {each: Column((each,), optional=True) for each in chosen}
         answers, file_counts = open_table(path, wanted, layout=layout, remedy=remedy).read()
         counts += file_counts
@@ -130,8 +130,7 @@ def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None 
         labels = open_lines(path).read()[0]["statement"].str.strip_chars()
         meaning = BIAS if name == "label" else RELEASED_QUALITY if "2" in labels else QUALITY
         if len(labels) != len(items):
-            numbers = f"{counted(len(labels), 'label')} for {counted(len(items), 'sentence')}"
-            raise MitigateError(f"{path} has {numbers}; expected one for each")
+            raise MitigateError(f"{path} has {counted(len(labels), 'label')}; expected one for each of {len(items):,}")
         if faults := [f"{path}:{row}: {label!r}" for row, label in enumerate(labels, 1) if label not in meaning]:
             raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")
         found = found.with_columns(labels.replace_strict(meaning, return_dtype=RATINGS[name]).alias(name))

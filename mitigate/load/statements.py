@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -61,8 +60,7 @@ def load(
     label_columns = () if label_column is None else (label_column.lower(),)
     if set(label_columns) & set(SCHEMA):
         raise MitigateError(f"data.label_column={label_column} has another meaning here; rename the column in the file")
-    wanted: dict[str, Any] = dict(columns_of(columns, COLUMNS, label_columns))
-    wanted |= {name: Column((wanted.get(name, name),), booleans=True) for name in label_columns}
+    wanted: dict[str, Place] = {**{name: name for name in label_columns}, **columns_of(columns, COLUMNS, label_columns)}
     layout = layout_of(place)
     widths: list[int] | None = None
     if not (columns or label_columns or set(COLUMNS) & set(layout.lower)) and layout.form != "objects":
@@ -80,8 +78,7 @@ def load(
         raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
     plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
     category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
-    labelled = pl.col(label_columns).cast(pl.Int8)
-    rows = rows.select("row", plain, category.alias("category"), "statement", labelled)
+    rows = rows.select("row", plain, category.alias("category"), "statement", pl.col(label_columns).cast(pl.Int8))
     return Loaded(rows, notices, kind="statements")
 
 
@@ -100,8 +97,7 @@ def meanings(values: pl.Series, labels: Mapping[str | int, str] | None = None) -
     if not numbers or ("-1" in numbers and set(numbers) <= set(LABELS)):
         return LABELS
     order = ["prejudice", *["neutral"] * (len(numbers) - 2), "favouritism"]
-    example = ", ".join(f"{value}: {meaning}" for value, meaning in zip(numbers, order, strict=False))
-    example = f"{{{example}}}"
+    example = "{" + ", ".join(f"{value}: {meaning}" for value, meaning in zip(numbers, order, strict=False)) + "}"
     if numbers == ["0", "1"]:
         example = f"{{0: neutral, 1: prejudice}} where 1 marks harm, {example} where 0 does"
     raise MitigateError(

@@ -1,7 +1,5 @@
 """Resources as loaders return them. `Loaded` is in memory. `Streamed` is larger: its file is read a block at a time,
-each block becomes a chunk of rows. Both are read by `chunks()` or `rows`; the rows left out are counted in `Counts`.
-
-Independent of formats, which `table` and the loaders know."""
+each block becomes a chunk of rows. Both are read by `chunks()` or `rows`; the rows left out are counted in `Counts`."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

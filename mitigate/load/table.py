@@ -46,7 +46,6 @@ class Column:
 
     names: tuple[Place, ...]  # its names in files; the first that a file, or a line of JSON, has
     lists: bool = False  # its cells are lists of texts; in CSV and TSV written as JSON
-    booleans: bool = False  # its cells may be true and false, which are read as these words
     optional: bool = False
 
 
@@ -132,8 +131,6 @@ def _text_blocks(path: Path) -> Iterator[Block]:
             size, file = path.stat().st_size, gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
             while piece := file.read(BLOCK if first > 1 else PEEKED):
                 piece += file.readline()
-                if first == 1 and b"\n" not in piece:  # one line, or lines that end as on old Macs
-                    piece = piece.replace(b"\r", b"\n")
                 for line in islice(file, LINES_OF_A_FIELD if piece.count(b'"') % 2 else 0):
                     piece += line
                     if line.count(b'"') % 2:  # the quote that closes the field
@@ -309,7 +306,7 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
             if not all(isinstance(text, str | None) for text in texts):
                 raise ValueError(f"{column.names[0]} is not a text or a list of texts")
             yield texts
-        elif isinstance(value, list | dict) or (isinstance(value, bool) and not column.booleans):
+        elif isinstance(value, list | dict):
             raise ValueError(f"{column.names[0]} is not a text")
         else:
             yield str(value)

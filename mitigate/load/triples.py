@@ -68,8 +68,6 @@ def load(
         wanted = dict(KGTK)
     elif "split" not in (columns or ()) and not all(isinstance(column, int) for column in wanted.values()):
         wanted["split"] = SPLIT
-    if "valid" in wanted:
-        wanted["valid"] = Column((wanted["valid"],), booleans=True)
     table = open_table(place, wanted, layout=layout, remedy=REMEDY)
     labelled = [end for end in ("head", "tail") if str(wanted[end]).endswith(";label")]
 

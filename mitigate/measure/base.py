@@ -9,8 +9,8 @@
 interval, or a table (target, share), whose mean over targets is the figure. The docstring is the meaning that pages and
 docs/measures.md show: the formula, and what 0 means. A user's own module adds measures by `measures=[module.function]`.
 
-A figure is a measure of a scorer's labels under a template, over a group of rows. Its key in metrics.json is composed
-here and nowhere else: [variant/][neutral_template/]name[/group]."""
+A figure is a measure of a scorer's labels under a template, over a group of rows. Its key in metrics.json:
+[variant/][neutral_template/]name[/group]."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

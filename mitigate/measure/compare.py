@@ -214,7 +214,7 @@ PRIMARY = {
     "endpoint": pl.String,  # HARM or QUALITY
     **DIFFERENCES,
     "p_holm": pl.Float64,
-    "level": pl.Float64,  # of each corrected interval, in percent: together all cover in at least 95 % of cases
+    "level": pl.Float64,  # of each corrected interval, in percent
     **dict.fromkeys(("low_corrected", "high_corrected"), pl.Float64),
     "kept": pl.String,  # of quality with a margin
 }

@@ -6,7 +6,7 @@ as Student's t is (Hesterberg 2015). The jackknife leaves out one word with its 
 Tibshirani 1993, ch. 11). Since a few words may decide a variance, the degrees of freedom of Student's t follow from the
 kurtosis of the words' contributions (O'Neill 2014). benchmarks/RESULTS.md shows how often all these intervals cover.
 
-Clusters are numbers from 0 without gaps, one for each target. Nothing here depends on labels."""
+Clusters are numbers from 0 without gaps, one for each target."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -31,8 +31,6 @@ def parity_distance(predicted: np.ndarray, is_a: np.ndarray, size: int) -> float
     0 where both are predicted the same professions as often (demographic parity), 100 where they share none.
 
     predicted: (n,) a profession 0 to size - 1; is_a: (n,) bool, whether the person is of group a, else of b."""
-    if is_a.all() or not is_a.any():
-        raise ValueError("both groups need people")
     first, second = (np.bincount(predicted[of], minlength=size) / of.sum() * 100 for of in (is_a, ~is_a))
     return float(np.abs(first - second).sum() / 2)
 

@@ -2,8 +2,8 @@
 swap lift, the dependence of its tails on the target, and the training triples about targets that a policy keeps.
 
 Swap lift is the rate at which tails are accepted as plausible with their own head minus the rate with other heads, for
-a generator and for baselines on the same heads. Tails that suit any head, which need no knowledge, raise the share of
-accepted tails but not swap lift.
+a generator and for baselines on the same heads. Tails that suit any head raise the share of accepted tails but
+not swap lift.
 
 Heads are in groups. Differences between heads of held-out triples, or between professions, are knowledge, which a
 generator ought to have. Between groups of gender, origin or religion a difference may itself be a stereotype: there
@@ -175,8 +175,7 @@ def lift_of(heads: pl.DataFrame, system: str) -> Estimate:
 
     heads: system, counts, group, head, accepted, elsewhere. A generator that has the same tails for every head scores 0
     by construction, because other_heads takes each head equally often; one that repeats the head scores 0
-    or less. The idea is that of permuted pairs in evaluations of dialogue and retrieval: a reply that suits any
-    question does not answer this one."""
+    or less."""
     rows = heads.filter(pl.col("counts"), system=system)
     if rows.is_empty():
         return Estimate(None, n=0)
@@ -269,7 +268,7 @@ OTHERS = 4
 """The number of other heads with which the tails of a head are combined."""
 PROMPT, PAIR = ["group", "head", "relation"], ["relation", "tail"]
 TOP = 10  # tails of a prompt
-POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
+POOL = 100  # random tails of a relation
 
 
 def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Policies: what is done to polarised training triples and to generated tails, a class for each action.
 
 `filter` makes the ledger that a generator is trained on: every triple with its weight (0 drops it), the reason, and the
-triples that the policy adds. `choose` ranks the tails that it generates. Independent of scorers and of training."""
+triples that the policy adds. `choose` ranks the tails that it generates."""
 
 from mitigate.policies.base import Policy, Scored, apply_policy, check_left
 from mitigate.policies.choose import Choice, Contrast, Critic, Rerank, Then, Validity, choice_of, needs_of, renamed

@@ -29,7 +29,7 @@ from mitigate.words.targets import PAPER, TargetList, choose_targets
 
 Precision = Literal["fp32", "bf16"]
 PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
-CPU_ROWS = 680  # beams at a time; of a GPU's memory those of a whole part take 7 GB with a decoder of GPT-1's size
+CPU_ROWS = 680  # beams at a time
 PROMPTS = {**{name: PROBED[name] for name in ("target", "category", "head", "relation")}, "phrase": pl.String}
 EVENTS = {"target": pl.String, "relation": pl.String, "head": pl.String}
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words

@@ -58,7 +58,7 @@ class Generator:
     """A generator that was trained on what a policy keeps of a resource."""
 
     name: str
-    data: str  # the resource, as its licence wants it named: "ConceptNet train100k (Li et al. 2016)"
+    data: str  # the resource, as its licence wants it named
     license: str | None  # of the data: "CC-BY-SA-4.0"; None: not given
     base_model: str  # the hub's name of the model that training started from, or the name of its folder
     base_license: str | None

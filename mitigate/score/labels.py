@@ -40,7 +40,7 @@ LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 ROUNDING = 1e-6  # by which a difference of two probabilities may exceed 1
 PIECE = 2048  # texts scored at once; a scorer may set fewer as `piece`
 MANY, TRIED = 5_000, 64  # texts from which on the time is told beforehand, by the pace of a few of middle length
-EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses; few large writes are faster
+EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses
 LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
 SEPARATOR = "\t"  # between the parts of a text that is a triple, or a statement with its target
 STATEMENT = ("statement", "sentence")  # the column of texts as people read them; "sentence" where they are rated
@@ -336,7 +336,7 @@ def connected(workers: int) -> Any:
 # The cache
 
 
-PAGES = 256 * 2**20  # bytes: a large write changes pages all over the file, which stay in memory meanwhile
+PAGES = 256 * 2**20  # bytes: a large write changes pages all over the file
 TABLE = """CREATE TABLE IF NOT EXISTS labels
     (text TEXT PRIMARY KEY, label INTEGER, strength REAL, checksum INTEGER) WITHOUT ROWID"""
 SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"

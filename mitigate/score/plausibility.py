@@ -29,7 +29,7 @@ class Plausibility:
     package."""
 
     name = "plausibility"
-    piece = 65_536  # triples at once, so that common phrases are read once: 300 MB where all are of one relation
+    piece = 65_536  # triples at once, so that common phrases are read once
 
     def __init__(self, folder: str | Path | None = None) -> None:
         from mitigate.models.plausibility import Average  # loads PyTorch

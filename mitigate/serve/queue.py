@@ -5,8 +5,7 @@ A job is queued, running, done, failed or cancelled. A running job belongs to on
 the worker renews; a job whose lease has ended may be claimed by another worker, and what the first one writes from then
 on changes nothing. Times are seconds since 1970.
 
-Knows nothing of processes and of what a job does. The file must lie on a disk of this machine: SQLite's write-ahead log
-is not safe on a network's."""
+The file must lie on a disk of this machine: SQLite's write-ahead log is not safe on a network's."""
 
 import hashlib
 import json

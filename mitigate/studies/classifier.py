@@ -134,8 +134,7 @@ def train_validity(rated: pl.DataFrame, *, folder: Path) -> dict[str, int]:
     returns the number of training texts."""
     states, valid = Encoder(minilm_folder(), VALIDITY["layers"]), valid_votes(rated)
     rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
-    texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
-    read = features(states, VALIDITY["reads"], texts)
+    read = features(states, VALIDITY["reads"], {"masked": rows.texts, "statement": rated["sentence"].to_list()})
     facts = {"labels": list(VALID), "reads": VALIDITY["reads"], "layers": VALIDITY["layers"], "sha256": states.sha256}
     folds = dict(zip(rows.texts, rows.folds, strict=True))
     heads = fit_heads(rows, read, VALIDITY, np.arange(len(read)), facts, folds)[0]
@@ -205,7 +204,7 @@ def validity_figures(rated: pl.DataFrame, probabilities: np.ndarray) -> Facts:
 
 def run_plausibility(config: Config) -> float | None:
     """Train both networks and average their logits."""
-    loaded = corpus.load(config.data.root, config.paths.cache, config.data.on_bad_line, config.dry_run)
+    loaded = corpus.load(config.data.root, config.paths.cache, config.data.on_bad_line)
     say_notes(loaded.notices)
     triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
     with open_job(config, f"plausibility-seed{config.seed}", triples) as job:

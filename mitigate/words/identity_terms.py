@@ -1,7 +1,7 @@
 """The identity terms and frames of data/identity, and the texts they make: "a gay person is a teacher".
 
 Terms and frames are split by hand: those for training ("train") share no content word with those for testing a scorer
-("test"). Independent of scorers."""
+("test")."""
 
 from functools import cache
 

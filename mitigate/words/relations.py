@@ -7,8 +7,6 @@ each has a `neutral_phrase` too: the same number of words with negations in the 
 for VADER. `comet_words` is another wording for prompts: the original COMeT's words and, for ATOMIC's relations, each of
 which had a token of its own there, short ones of this project that differ in their first five tokens.
 
-Relations of a user's own are passed as values; this module stores none.
-
 Events, the heads of ATOMIC ("personx goes to work"), have a wording for each target and words for people without a
 name, from data/event_frames.csv and event_subjects.csv."""
 

@@ -1,7 +1,6 @@
 """The 329 demographic targets of the harms paper (Tables 14 and 15) with their four categories, from data/targets.csv;
 a user's choice of targets; and the list of a run, which knows the forms of the paper's targets and of a user's own. The
-list is made once at the start and used by masking, matching, policies, clusters and stories, so that a text has the
-same label everywhere.
+list is made once, so that a text has the same label everywhere.
 
 Not every target is a person ("church", "greece"), and the paper's list has no word for non-binary people.
 
