@@ -11,7 +11,9 @@ install: $(VENV)/developer
 unexport PYTHONDONTWRITEBYTECODE
 
 # uv takes a fifth of pip's time. Without it: make demo PIP=".venv/bin/pip install --no-compile"
+# With the system's certificates it works behind a company's proxy too.
 PIP ?= $(BIN)/uv pip install --python $(BIN)/python
+export UV_SYSTEM_CERTS ?= 1
 ifdef PIP_FIND_LINKS
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 endif
