@@ -119,7 +119,7 @@ LABELLED = "target\tstatement\t{}\nnurse\tcares\t{}\n"
     [
         ("nurse cares\n", None, "statement in column 2, separated by a tab; its first line has 1 column"),
         ("", None, "mine.tsv is empty"),
-        ("nurse\tcares\n", "data.label_column=mine", "has no column target, statement, mine; its columns"),
+        ("nurse\tcares\n", "data.label_column=mine", "has no column mine, target, statement; its columns"),
         (LABELLED.format("mine", 7), "data.label_column=mine", "the labels are 7, which does not say"),
         (LABELLED.format("Row", -1), "data.label_column=Row", "data.label_column=Row has another meaning"),
         ("nurse\tcares\n", "recipe.targets=[lawyer]", "no statement is about a target of recipe.targets"),
