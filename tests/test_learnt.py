@@ -35,9 +35,10 @@ def lede(html: str) -> str:
         ({"distinct_tails": 3.5, "targets": 40}, "only 1.4 times as many distinct tails as constants have"),
         ({"distinct_tails": 100.0, "targets": 1}, None),
         (
-            {"quality/perplexity/neutral": 12, "quality/unigram_perplexity/neutral": 10},
+            {"quality/perplexity/neutral": 12, "quality/unigram_perplexity/neutral": 10, "training/steps": 99},
             "a perplexity that is 1.20 times",
         ),
+        ({"quality/perplexity/neutral": 12, "quality/unigram_perplexity/neutral": 10}, None),
         ({"quality/swap_lift/all": 30.0}, "a swap lift of 30.0 points that is not shown to be above 1"),
         ({"quality/swap_lift/all": 30.0, "quality/swap_lift/all_low": 1.5}, None),
         ({"quality/swap_lift/all": 3.0, "quality/swap_lift/all_low": 1}, "a swap lift of 3.0 points that is not shown"),

@@ -343,7 +343,7 @@ def faults(metrics: Metrics) -> list[str]:
         (get("empty_tails"), 0, 5, "{:.0f} % empty tails"),
         (lists, 1.5, most, "only {:.1f} times as many distinct tails as constants have"),
         (
-            perplexity / unigram if perplexity and unigram else None,
+            perplexity / unigram if perplexity and unigram and get("training/steps") else None,
             0,
             1,
             "a perplexity that is {:.2f} times that of a unigram model",
