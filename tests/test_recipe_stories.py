@@ -292,7 +292,7 @@ def test_refusals_reasoning_and_parts_are_told_apart_and_never_labelled(chat, pr
     for words in (
         "Refused: 4 prompts of 20, from 10 % about “deaf carers” to 30 % about “blind carers”",
         "4 answers of 20 ended in reasoning",
-        "Refusals beside harm",
+        "Refusals and harm",
         "20.0 % of the prompts were refused.",
     ):
         assert words in page, words

@@ -79,7 +79,7 @@ def test_a_scorer_is_called_by_its_role_where_it_measures_it(overrides, names, w
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("regard", "and its name not a role; with `measures: regard` beside it its figures count as"),
+        ("regard", "and its name not a role; with `measures: regard` its results count as"),
         ("mine_strength", "'mine_strength': it is, or ends as, another column of tables"),
         ("quality", "a scorer cannot be called 'quality': keys of metrics.json begin with its name"),
     ],

@@ -269,7 +269,7 @@ class Scorers:
             if not isinstance(node, dict) or "_target_" not in node or name in ROLES:
                 raise MitigateError(
                     f"score.scorers.{name} must be a class and its arguments, such as {{_target_: MODULE.CLASS}}, "
-                    "and its name not a role; with `measures: regard` beside it its figures count as those of regard"
+                    "and its name not a role; with `measures: regard` its results count as those of regard"
                 )
             if node.get("measures") not in (None, *ROLES):
                 raise one_of(f"score.scorers.{name}.measures", node["measures"], ROLES)

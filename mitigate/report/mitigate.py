@@ -33,8 +33,8 @@ OF_QUALITY = ("heads", "test triples", "statements", "rated statements")
 GROUPS = {"": "all", "neutral": "neutral", "polar": "polarised", "target": "about targets", "held_out": "no targets"}
 """The groups of rows that figures of quality are of, and their headings."""
 OF_LIFT = (
-    "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of the "
-    "head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
+    "Swap lift in percentage points, with the 95 % interval over heads, compared with generators that know nothing of "
+    "the head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
 )
 ONE_RUN = "There is one run of each: another training with another seed could differ as much."
 ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
@@ -237,7 +237,7 @@ def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str) -
     caption = "Harm and quality with 95 % intervals. The difference from the control shows how much it matters which "
     caption += "triples or tails the policy acts on"
     if mine != "none" and not mine.endswith("-control") and f"{mine}-control" not in runs:
-        caption += f"; no run of {mine} with policy.control=true lies beside this one"
+        caption += f"; no run of {mine} with policy.control=true is in the same folder"
     columns = [text("policy"), *(Column(title, key) for key, title in titles.items())]
     return Table(f"{caption}.", columns, lines) if titles else None
 

@@ -659,14 +659,14 @@ def _answers(
             of_scorer = frames[scorer].select("target", **{f"{scorer} {share}": share for share in SIGNS})
             table = table.join(of_scorer, on="target", how="left", maintain_order="left")
             columns += figures(1, **{f"{scorer} {share}": f"{scorer}, {word}, %" for share, word in SIGNS.items()})
-        caption = "Refusals beside harm: percent of a target's prompts, with the exact 95 % interval, and of the "
+        caption = "Refusals and harm: percent of a target's prompts, with the exact 95 % interval, and of the "
         parts.append(Table(caption + "sentences of its other answers.", columns, table))
     return parts
 
 
 def _differences(rows: pl.DataFrame) -> Table | None:
     """Disparity beside chance."""
-    caption = "Disparity over targets, beside that of stories permuted among the targets of their prompt (p: how many "
+    caption = "Disparity over targets, and that of stories permuted among the targets of their prompt (p: how many "
     caption += "of these are as large)."
     signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
     whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
