@@ -193,6 +193,8 @@ def in_words(error: Exception) -> str | None:
             return f"{error.override!r} cannot be read; write KEY=VALUE, with blanks, commas and braces in quotes"
         case ConfigCompositionException() if key := NOT_OVERRIDDEN.match(str(error)):
             return _no_setting(key[1])
+        case HydraException() if "--multirun" in str(error):
+            return "several values of a setting need -m: python -m mitigate -m policy=none,both"
         case HydraException() | OmegaConfBaseException() | yaml.YAMLError():
             why = f"{error} {error.__cause__ or ''}".partition("Config search path")[0]
             return " ".join(why.split())

@@ -236,7 +236,7 @@ def started_by_wandb_agent() -> bool:
 
 def _unanswered(url: str) -> str | None:
     """The reason why W&B cannot be reached; None when it answers within ANSWER seconds with anything but a server
-    error. wandb itself would retry for long."""
+    error."""
     silent = f"{url} did not answer within {ANSWER:g} seconds"
     faults: list[str | None] = [silent]
 

@@ -3,8 +3,8 @@ train100k with its labelled dev1, dev2 and test files (Li et al. 2016), as COMeT
 same form; the dump of all assertions; and triples of a file.
 
 The files of train100k are searched for in the given folder, then in that of MITIGATE_DATA, then in the cache, and are
-downloaded last. A download is checked by its triples, whatever its columns and order. Test triples for a resource
-without its own are drawn by whole heads, so that training has no triple with a test triple's head."""
+downloaded last. Test triples for a resource without its own are drawn by whole heads, so that training has no triple
+with a test triple's head."""
 
 import gzip
 import hashlib

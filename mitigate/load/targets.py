@@ -41,7 +41,7 @@ def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.Data
             f"the file: {first(statements['target'].unique(maintain_order=True).to_list(), ', ')}"
         )
     others = statements.height - rows.height
-    notice = f"{counted(others, 'statement')} left out, about none of the {chosen.height:,} targets"
+    notice = f"{counted(others, 'row')} left out, about none of the {chosen.height:,} targets"
     return rows.select(statements.columns), [notice] * bool(others)
 
 

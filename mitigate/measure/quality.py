@@ -302,10 +302,9 @@ def shares(
     """The prompts (group, head, relation) with `accepted`, the percentage of their tails (group, head, relation, tail)
     that is accepted with their own head, and `elsewhere`, the same with the other heads (other_heads).
 
-    classify: adds judged_valid to triples. A tail that repeats its head (is_echo) is not accepted, whatever it returns:
-    a generator that repeats heads would otherwise score by phrases such as "a dog is a dog". num_tails: of each prompt;
-    missing tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
-    the tails present count, and prompts without any are left out."""
+    classify: adds judged_valid to triples. A tail that repeats its head (is_echo) is not accepted, whatever it returns.
+    num_tails: of each prompt; missing tails count as not accepted, so that a generator does not gain by leaving out
+    uncertain tails. None: only the tails present count, and prompts without any are left out."""
     own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
     swapped = own.join(others, on=PROMPT, maintain_order="left")
     classified = classify(pl.concat([own.select("head", *PAIR), swapped.select(pl.col("other").alias("head"), *PAIR)]))

@@ -96,7 +96,7 @@ def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
 
 def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame) -> list[str]:
     """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
-    and their statements. ledger: what apply_policy returns; statements: the probed ones."""
+    and their statements."""
     found = untrained(ledger, statements["relation"].unique(maintain_order=True).to_list())
     if not found:
         return []
@@ -122,7 +122,8 @@ def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAP
             f"{', '.join(unknown)}: the plausible shares are of the other statements."
         )
     found += few_targets(table, target_list.clusters)
-    return [*found, "This is a single training run. A claim about the policy needs several seeds of each policy."]
+    single = ["This is a single training run. A claim about the policy needs several seeds of each policy."]
+    return [*found, *(single if metrics.get("training/steps") else [])]
 
 
 def same_ratings(*classifiers: object) -> list[str]:

@@ -85,9 +85,9 @@ def probe_generator(
     """The best tails of every target and relation (columns PROBED), in the order of targets, relations, heads, ranks.
 
     targets: (target, category), or words. phrases: the wording of each relation, by name; or names of relations; None:
-    all that the generator was trained with. Of `beams` beams of at most max_length tokens the best `top` are kept. bf16
-    is approximate. parts: store of finished parts, which survives a kill. heads: (target, relation, head), the heads
-    in place of a target, such as events that name it (event_heads).
+    all that the generator was trained with. Of `beams` beams of at most max_length tokens the best `top` are kept.
+    parts: store of finished parts, which survives a kill. heads: (target, relation, head), the heads in place of a
+    target, such as events that name it (event_heads).
 
     Raises MitigateError for settings that do not fit together, for unknown relations, and for no target or relation."""
     parts = PartsInMemory() if parts is None else parts

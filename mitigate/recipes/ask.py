@@ -13,7 +13,6 @@ from mitigate.recipes.config import Config
 from mitigate.triples import OTHER, TEMPLATES, label_columns
 
 WORDS = {**CLASSES, OTHER: "other"}
-LONGEST_TAIL = 40
 TWO_WORDINGS = "a/b: labelled a with the paper's phrase of the relation, b with the neutral one"
 UNMASKED = "is not a target of the run, so the scorers saw the word itself"
 HOW = "write a head and a relation, such as: lawyer CapableOf"
@@ -68,7 +67,7 @@ def as_text(answers: Answers, head: str, relation: str) -> str:
         ]
         numbers = [row["score"], *(row["plausibility"] for _ in plausible)]
         score, *probability = ["–" if one is None or math.isnan(one) else f"{one:.2f}" for one in numbers]
-        rows.append([str(row["rank"]), row["tail"][:LONGEST_TAIL], score, *labels, *probability])
+        rows.append([str(row["rank"]), row["tail"], score, *labels, *probability])
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     sides = [">", "<", ">", *("<" for _ in scorers), *(">" for _ in plausible)]
     lines = ["  ".join(map("{:{}{}}".format, row, sides, widths)).rstrip() for row in rows]

@@ -60,6 +60,10 @@ class Contrast:
         return f"{self.name} − {self.against}" if CONTROL in self.against else self.name
 
     @property
+    def sides(self) -> dict[str, tuple[FinishedRun, ...]]:
+        return {self.against: self.before, self.name: self.after}
+
+    @property
     def runs(self) -> list[FinishedRun]:
         return [*self.before, *self.after]
 
@@ -153,8 +157,7 @@ def _baseline(name: Any, runs: Sequence[FinishedRun], arms: Arms) -> list[Finish
 
 def _arms(runs: Sequence[FinishedRun]) -> tuple[dict[str, tuple[FinishedRun, ...]], list[str]]:
     """The runs by the names of their groups, which are of one corpus and differ by seed alone; with notices of runs
-    that are left out: the second of two with the same settings and the same seed is not a second draw. A group is
-    called by its policy, or where the recipe has none by its data, with the settings that distinguish it."""
+    that are left out: the second of two with the same settings and the same seed is not a second draw."""
     every = [model_settings(run) for run in runs]
     shared = sorted(set.intersection(*map(set, every)))  # another version may have other settings
     groups: dict[str, dict[Any, FinishedRun]] = {}
@@ -187,8 +190,7 @@ def _shortened(names: Sequence[str]) -> list[str]:
 
 def _contrasts(baselines: Arms, others: Arms) -> list[Contrast]:
     """Pair each of the others with the baseline nearest to it in settings, and with its control where that is among
-    them; a control with a policy of its own among them is compared with that alone. Of seeds of one arm, the second
-    are compared with the first."""
+    them; a control with a policy of its own among them is compared with that alone."""
     policies = {name: arm[0].policy for name, arm in others.items() if name.startswith(arm[0].policy)}
     controls = {name: name.replace(policy, policy + CONTROL, 1) for name, policy in policies.items()}
     found = []
@@ -201,16 +203,18 @@ def _contrasts(baselines: Arms, others: Arms) -> list[Contrast]:
 
 
 def _notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun]) -> list[str]:
-    """The limits of the findings, the gravest first."""
+    """The limits of the findings."""
     found = []
+    if differ := _shortened(differing(runs)):
+        found.append(f"The runs differ in more than policy and seed: {named(differ)}.")
+    if runs[0].recipe == "audit":  # nothing was trained or filtered
+        return found
     if len({(run.text("data.name"), run.metrics.get("fingerprint")) for run in runs}) > 1:
         names = ", ".join(dict.fromkeys(str(run.text("data.name")) for run in runs))
         found.append(
             f"The runs are not of the same corpus and targets ({names}): a difference may have other causes than the "
             "policy."
         )
-    if differ := _shortened(differing(runs)):
-        found.append(f"The runs differ in more than policy and seed: {named(differ)}.")
     measuring = set(Results.of_run(runs[0]).table.filter(measure="neutral_mean")["scorer"])
     if biased := [one.name for one in pairs if measuring and measuring <= set(one.filtered_by)]:
         found.append(
@@ -282,7 +286,7 @@ def run(config: Config) -> None:
 
 def _shared_settings(plan: Plan) -> dict[str, Any]:
     """The policies, the data and the model of the runs, "several" where they differ, and whether any has texts of a
-    user's own or a demonstration's: for the manifest and W&B."""
+    user's own or a demonstration's."""
 
     def shared(setting: str) -> str:
         names = {run.text(setting) or NOT_GIVEN for run in plan.runs}
@@ -326,11 +330,9 @@ def findings(plan: Plan, table: pl.DataFrame) -> list[report.Finding]:
             rows=table.filter(contrast=one.key),
             endpoints=plan.endpoints,
             scorers=plan.roles,
+            trained=one.runs[0].recipe != "audit",
             unlearnt=compare.no_conclusion(
-                {
-                    f"“{one.against}”": [run.metrics for run in one.before],
-                    f"“{one.name}”": [r.metrics for r in one.after],
-                }
+                {f"“{name}”": [run.metrics for run in side] for name, side in one.sides.items()}
             ),
         )
         for one in plan.contrasts

@@ -87,8 +87,8 @@ def write_data_set(
 
     kept: row, split, head, relation, tail, weight; those that the policy added come last, with the row that each was
     made from (source_row); control tokens (token). dropped: also the reason, the statement, and the label and strength
-    of each of the policy's scorers. ledger: what apply_policy returns. origin: source, licence, demonstration and
-    notices of the data. fields: further ones of the datasheet."""
+    of each of the policy's scorers. origin: source, licence, demonstration and notices of the data. fields:
+    further ones of the datasheet."""
     valid = valid_rows(ledger)
     rows = valid.filter(pl.col("weight") > 0)
     added = ["source_row"] if rows["source_row"].is_not_null().any() else []

@@ -1,6 +1,7 @@
 """recipe=labels: the scorers' labels of statements, triples, or texts of the command, and the words that drove them.
 load > verbalise > score."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -58,6 +59,8 @@ def run(config: Config) -> None:
 
 def label_table(config: Config, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
     """Label the rows of a file of texts, or without one those that `data` names."""
+    if file is None and config.data.demonstration:
+        say("The sample corpus is labelled: set texts= or data= for others.")
     loaded = config.load_data() if file is None else load_texts(file, config.recipe.column, config.data.on_bad_line)
     target_list, notices = config.target_list(loaded.rows if "target" in loaded.rows.columns else None)
     say_notes([*loaded.notices, *notices])
@@ -76,7 +79,7 @@ def label_table(config: Config, file: str | None, scorers: list[Scorer], output:
         if file:
             show(labels.table().head(SHOWN))
         save(labels.table(), output)
-        say(summary(counts))
+        say(f"{summary(counts)}\n  labels      {job.folder / 'labels.parquet'}")
 
 
 def count_labels(table: pl.DataFrame) -> pl.DataFrame:
@@ -132,5 +135,11 @@ def _file(given: str) -> str | None:
                 f"texts={given}: no such file: {given[1:]}; to label a text that begins with @, set texts=[@...]"
             )
         return given[1:]
-    ends = given.lower().removesuffix(".gz").endswith((*TABLES, ".txt"))
-    return given if ends and (" " not in given or Path(given).exists()) else None
+    exists = len(given) < 255 and Path(given).exists()
+    if given.lower().removesuffix(".gz").endswith((*TABLES, ".txt")) and (exists or " " not in given):
+        return given
+    if exists or re.fullmatch(r"\S+\.[a-zA-Z]\w{1,4}", given):
+        raise MitigateError(
+            f"texts={given} seems to be a file: write texts=@{given} (a text a line), or texts=[{given}]"
+        )
+    return None

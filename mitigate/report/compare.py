@@ -83,10 +83,12 @@ def finding(
     endpoints: Endpoints,
     scorers: Sequence[str],
     unlearnt: str,
+    trained: bool = True,
     **about: Any,
 ) -> Finding:
     """Decide what a comparison shows. scorers: those of the roles, that in regard's place last; unlearnt: the sentence
-    in place of a verdict where a generator cannot be said to have learnt; about: the other fields of Finding."""
+    in place of a verdict where a generator cannot be said to have learnt; trained: False for audits of resources;
+    about: the other fields of Finding."""
     fewest, said = min(seeds), list[Row]()
     outcomes = dict.fromkeys(endpoints.declared, compare.OPEN)  # a declared kind that not all runs have stays open
     for row in primary.to_dicts():
@@ -113,10 +115,10 @@ def finding(
     if unlearnt:
         hedge = f"{unlearnt.partition(': ')[2]} Train longer (trainer.max_steps), or on more triples."
         return replace(made, hedge=hedge)
-    hedge = f"“{made.name}” against “{made.against}”, {made.sides[1]}."
-    if fewest == 1:
+    hedge = f"“{made.name}” against “{made.against}”" + (f", {made.sides[1]}." if trained else ".")
+    if trained and fewest == 1:
         hedge += " Another training with another seed could differ as much."
-    elif fewest < compare.FEWEST_TO_CLAIM:
+    elif trained and fewest < compare.FEWEST_TO_CLAIM:
         hedge += f" Variation between trainings could explain it; a claim needs {compare.FEWEST_TO_CLAIM} seeds each."
     return replace(made, hedge=hedge if is_same or kept is None else f"{hedge} {SAID_OF_MARGIN[kept]}")
 

@@ -113,7 +113,7 @@ class Judge:
 
     def _read(self, messages: Sequence[str]) -> np.ndarray:
         """The same for an endpoint: 1 for the word that it answered. Raises MitigateError where a message got no answer
-        after several tries, so that none is stored for it."""
+        after several tries."""
         try:
             answers = self._endpoint.chat(
                 [conversation(message) for message in messages], max_tokens=MOST_TOKENS, temperature=0

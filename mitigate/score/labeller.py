@@ -9,7 +9,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.score.base import ENDINGS, IDENTITY
-from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
+from mitigate.score.labels import LONG, NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
 from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer, fold_other, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 from mitigate.words.identity_terms import identity_forms
@@ -131,11 +131,11 @@ def driving_words(
     "thief -0.55, liar -0.10"; null where none did (occlusion: Li et al. 2016, Understanding Neural Networks through
     Representation Erasure).
 
-    Only texts whose label is not neutral are examined, at most the MOST of largest strength; words of `passed_over` are
-    never removed."""
+    Only texts of at most LONG words with a label that is not neutral are examined, at most the MOST of largest
+    strength; words of `passed_over` are never removed."""
     examined = (
         pl.DataFrame({"text": texts, "label": labels.label, "strength": labels.strength})
-        .filter(pl.col("label").is_in([PREJUDICE, FAVOURITISM]))
+        .filter(pl.col("label").is_in([PREJUDICE, FAVOURITISM]), pl.col("text").str.count_matches(r"\S+") <= LONG)
         .unique("text", maintain_order=True)
         .sort(pl.col("strength").abs(), descending=True, maintain_order=True)
         .head(MOST)

@@ -138,8 +138,7 @@ def _options(conf: Path, group: str) -> list[str]:
 
 
 def _words(setting: Setting, value: Any) -> Any:
-    """Words and lists of words. A single one becomes a list where the setting takes lists, since as a text it would be
-    the name of a file."""
+    """Words and lists of words. A single one becomes a list where the setting takes lists."""
     takes_list = "list of texts" in setting.types
     if value is None or (takes_list and value in KEYWORDS):
         return value

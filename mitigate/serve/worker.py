@@ -4,10 +4,7 @@
 
 It runs in a session of its own and outlives the service. A command of this machine dies with its worker; another worker
 then starts it again, and it resumes. A worker holds a lock on the job's output (flock) while it works, so a slow one
-and its successor do not start two commands.
-
-The command's exit status decides: 0 is done; 2 is a fault that its user can correct, failed at once; after anything
-else it is started once more."""
+and its successor do not start two commands."""
 
 import ctypes
 import fcntl

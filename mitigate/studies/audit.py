@@ -393,8 +393,8 @@ def label(rows: pl.DataFrame, labeller: Labeller, given: str | None = None) -> p
 
 
 def _together(rows: Iterable[pl.DataFrame], finished: Parts) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
-    """Group the unfinished parts of the rows into CHUNK rows or a little more, since many texts at once are labelled
-    and saved sooner. Yields the number of rows up to a group's end, and its parts."""
+    """Group the unfinished parts of the rows into CHUNK rows or a little more. Yields the number of rows up to the end
+    of a group, and its parts."""
     group: dict[int, pl.DataFrame] = {}
     done = 0
     for number, part in enumerate(rows):

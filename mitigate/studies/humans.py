@@ -539,8 +539,7 @@ def prediction_powered(
 ) -> Powered:
     """Estimate the mean of people's ratings of all units by prediction-powered inference (Angelopoulos et al. 2023,
     Science 382, 669): the mean of the predictions of all, corrected by their mean error on the rated ones. Predictions
-    have the weight that makes the variance least (PPI++; Angelopoulos, Duchi and Zrnic 2023, eq. 5). With predictions
-    of 0 it is the mean of the ratings with its interval by Student's t.
+    have the weight that makes the variance least (PPI++; Angelopoulos, Duchi and Zrnic 2023, eq. 5).
 
     rated, predicted: the ratings of some units and the predictions of the same, (rated,), at least three. everywhere:
     the predictions of all units, (units,). The interval holds if the rated units are drawn from all at random, without

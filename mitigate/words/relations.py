@@ -2,10 +2,10 @@
 
 `phrase` is the harms paper's wording; for ATOMIC's own relations it follows the wording in which ATOMIC-2020 (Hwang et
 al. 2021) was shown to people, in lower case and without commas. Eight of the paper's phrases have a sentiment of their
-own for VADER ("is capable of" +.38), as has ATOMIC's "want", and its "but" weights the words before and after it. So
-each has a `neutral_phrase` too: the same number of words with negations in the same places, and none with a sentiment
-for VADER. `comet_words` is another wording for prompts: the original COMeT's words and, for ATOMIC's relations, each of
-which had a token of its own there, short ones of this project that differ in their first five tokens.
+own for VADER ("is capable of" +.38), as has ATOMIC's "want". So each has a `neutral_phrase` too: the same number of
+words with negations in the same places, and none with a sentiment for VADER. `comet_words` is another wording for
+prompts: the original COMeT's words and, for ATOMIC's relations, each of which had a token of its own there, short ones
+of this project that differ in their first five tokens.
 
 Events, the heads of ATOMIC ("personx goes to work"), have a wording for each target and words for people without a
 name, from data/event_frames.csv and event_subjects.csv."""

@@ -99,8 +99,8 @@ def choose_targets(
     may stand too. A target of the paper's keeps its category; any other word of a list is of category "own".
 
     A file has a column `target`, and optionally `category`, `forms` (further forms, separated by semicolons), `group`,
-    `cluster` and `kind`. Underscores are spaces, case is folded. Raises MitigateError for an empty choice, an
-    unreadable file, a wrong kind or category, and a target with different facts in two rows."""
+    `cluster` and `kind`. Raises MitigateError for an empty choice, an unreadable file, a wrong kind or category, and a
+    target with different facts in two rows."""
     if isinstance(wanted, str | Path):
         frame = as_targets([str(wanted)]) if wanted in LISTED else _read(Path(wanted))
     else:
