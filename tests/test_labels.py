@@ -165,11 +165,12 @@ def drove(texts: list[str], scorer, tmp_path: Path, **options) -> list[str | Non
 
 
 def test_without_its_words_a_text_of_a_classifier_loses_strength(tmp_path: Path) -> None:
-    texts = ["this thief a liar bit", "kind", "this person", "kind", "kind thief liar"]
+    texts = ["this thief a liar bit", "kind", "this person", "kind", "kind thief liar", "kind" + 40 * " a"]
     assert drove(texts, Sums(), tmp_path, passed_over=["this", "person"]) == [
         "thief -0.6, liar -0.3",
         "kind +0.5",
         None,  # neutral
         "kind +0.5",
         "thief -0.6, liar -0.3",  # what pulls the other way did not drive it
+        None,  # too long
     ]

@@ -196,6 +196,7 @@ def test_runs_of_another_recipe_are_compared_by_all_their_figures(runs: list[Pat
     assert (found.contrast["policy"], found.contrast["baseline"]) == ("second", "first")
     assert {"NSM", "NRV", "regard/O-/origin"} <= set(found.contrast["harms"])
     assert found.folder.name.startswith("compare-several-audit")
+    assert found.contrast["sentence"].endswith("“second” against “first”.")  # no word on seeds: nothing was trained
 
 
 # The gate

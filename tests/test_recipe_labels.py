@@ -84,6 +84,8 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
         (["data.output=out.xls"], "out.xls: unknown file ending; allowed: .parquet, .csv, .tsv, .jsonl"),
         (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; to label a text that begins with @"),
         (["texts=absent.csv"], "no such file: absent.csv"),
+        (["texts=absent.cvs"], "texts=absent.cvs seems to be a file: write texts=@absent.cvs (a text a line)"),
+        (["texts={file}"], "texts={file} seems to be a file"),
         (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic is not a LI"),
         (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); choose"),
         (["texts="], "texts is empty; give texts=[one text,another]"),
