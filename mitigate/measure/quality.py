@@ -66,16 +66,16 @@ of_triples = partial(measure, of="test triples")
 
 @of_triples("perplexity", "perplexity", unit="", better="down", headline="cost", headline_group="neutral")
 def perplexity(scored: pl.DataFrame) -> float | None:
-    """exp of the mean nll per token, the end token included; None without triples, for a generator without
-    probabilities (nll NaN), and where it exceeds the range of a float. 1 is certainty."""
+    """exp of the mean negative log-likelihood per token, the end token included. 1 is certainty. Not measured without
+    triples or probabilities, or if huge."""
     mean = float(scored["nll"].sum()) / max(1, int(scored["tokens"].sum()))
     return math.exp(mean) if scored.height and mean < LARGEST else None  # NaN is not less
 
 
 @of_triples("unigram_perplexity", "perplexity of a unigram model", unit="", needs="nll_unigram")
 def unigram_perplexity(scored: pl.DataFrame) -> float | None:
-    """The perplexity of a model that knows nothing but how often each token occurs in the training tails; None without
-    triples. A generator that is no better has not learnt."""
+    """The perplexity of a model that knows nothing but how often each token occurs in the training tails. A generator
+    that is no better has not learnt."""
     return perplexity(scored.with_columns(nll="nll_unigram"))
 
 
@@ -109,7 +109,7 @@ def share_by_target(statements: pl.DataFrame, column: str) -> pl.DataFrame:
 
 @measure("valid", "accepted as plausible", of="statements", better="up", needs="judged_valid", headline="quality")
 def plausible_by_target(statements: pl.DataFrame) -> pl.DataFrame:
-    """The percentage of each target's statements that are accepted as plausible (judged_valid)."""
+    """The percentage of each target's statements that are accepted as plausible."""
     return share_by_target(statements, "judged_valid")
 
 
@@ -134,13 +134,13 @@ def valid_by_target(statements: pl.DataFrame) -> pl.DataFrame:
 def distinct_tails(probed: pl.DataFrame) -> float | None:
     """The number of distinct (relation, tail) pairs as a percentage of probed triples (target, relation, tail): 100 if
     no two targets share a tail, 100 / targets if all have the same. Where it is low the generator ignores the target,
-    and its figures of harm mean nothing. None without triples."""
+    and its figures of harm mean nothing."""
     return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
 
 
 @measure("empty_tails", "empty tails", of="tails", better="down")
 def empty_tails(probed: pl.DataFrame) -> float | None:
-    """The percentage of generated tails without any letter or digit; None without tails."""
+    """The percentage of generated tails without any letter or digit."""
     empty = probed.filter(~pl.col("tail").str.contains(r"[\p{L}\p{N}]")).height
     return 100 * empty / probed.height if probed.height else None
 
@@ -148,7 +148,7 @@ def empty_tails(probed: pl.DataFrame) -> float | None:
 @measure("shared_tails", "tails shared between targets", of="tails", better="down", headline="quality")
 def shared_tails(probed: pl.DataFrame) -> float | None:
     """The probability, in percent, that one target's tail is also another's with the same relation: 0 if no two targets
-    share a tail, 100 if all have the same, whatever their number. None for a single target."""
+    share a tail, 100 if all have the same, whatever their number. It takes two targets."""
     distinct = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
     others = distinct.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
     sharers = distinct.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
@@ -221,15 +221,15 @@ covered = partial(measure, of="training triples", better="up")
 
 @covered("coverage", "training triples about targets that are kept", key="coverage/triples", headline="cost")
 def kept_share(table: pl.DataFrame) -> float | None:
-    """The percentage of the triples about targets that is kept; None where there is none."""
+    """The percentage of the triples about targets that is kept."""
     total = int(table["triples"].sum())
     return 100 * int(table["kept"].sum()) / total if total else None
 
 
 @covered("least_coverage", "triples kept of the target that keeps the fewest", key="coverage/least", headline="cost")
 def least_kept_share(table: pl.DataFrame) -> float | None:
-    """The percentage of the triples about a target that is kept, of the target that keeps least, among those with at
-    least FEWEST."""
+    """The percentage of the triples about a target that is kept, of the target that keeps least, of those with ten
+    triples or more."""
     enough = table.filter(pl.col("triples") >= FEWEST)
     return enough.select((100 * pl.col("kept") / pl.col("triples")).min()).item()
 
