@@ -87,6 +87,6 @@ def test_targets_of_a_file_and_those_that_are_chosen(tmp_path: Path) -> None:
         (3, "old woman", "own", "own prompts", "{Target} went home.", "Old woman went home."),
     ]
     assert chosen["target"].to_list() == own
-    assert notices == ["1 statement left out, about none of the 2 targets"]
+    assert notices == ["1 row left out, about none of the 2 targets"]
     _, chosen, _ = prompts_of_file(rows, "all", partial(choose_targets, "all"))
     assert chosen.height == 330
