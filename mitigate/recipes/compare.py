@@ -204,9 +204,8 @@ def _contrasts(baselines: Arms, others: Arms) -> list[Contrast]:
 
 def _notices(pairs: Sequence[Contrast], runs: Sequence[FinishedRun]) -> list[str]:
     """The limits of the findings."""
-    found = []
-    if differ := _shortened(differing(runs)):
-        found.append(f"The runs differ in more than policy and seed: {named(differ)}.")
+    differ = _shortened(differing(runs))
+    found = [f"The runs differ in more than policy and seed: {named(differ)}."] if differ else []
     if runs[0].recipe == "audit":  # nothing was trained or filtered
         return found
     if len({(run.text("data.name"), run.metrics.get("fingerprint")) for run in runs}) > 1:
